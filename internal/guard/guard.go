@@ -1,0 +1,30 @@
+// Package guard names the safety guards of the protocol, so that a test build
+// can take one out and prove that the checkers notice.
+//
+// In a normal build Off is the constant false and the compiler removes every
+// use of it. With the build tag rhizodat_guards the environment variable
+// RHIZODAT_GUARD_OFF names the one guard that is out.
+package guard
+
+// Name of a guard. The text is what RHIZODAT_GUARD_OFF holds.
+type Name string
+
+// The guards, each with the failure it prevents.
+const (
+	// Tag: the command tag of PREPARE TRANSACTION is checked. PostgreSQL answers
+	// an aborted transaction with ROLLBACK and no error.
+	Tag Name = "tag"
+	// Order: nothing is released before COMMITTED was acknowledged.
+	Order Name = "order"
+	// Exists: "does not exist" at COMMIT PREPARED is not success by itself.
+	Exists Name = "exists"
+	// Conditional: S7 expects PREPARED.
+	Conditional Name = "conditional"
+	// Marker: a lost answer to a one-phase COMMIT is settled by the marker.
+	Marker Name = "marker"
+	// Forced: recovery acts only on an ABORTED that it forced to the disk.
+	Forced Name = "forced"
+)
+
+// Names lists every guard.
+var Names = []Name{Tag, Order, Exists, Conditional, Marker, Forced}

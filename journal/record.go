@@ -1,0 +1,131 @@
+package journal
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/hlc"
+)
+
+// Record is one meta-transaction in the journal.
+type Record struct {
+	Txn       branches.TxnID
+	State     State
+	TxTime    hlc.Time
+	Branches  []Branch
+	CreatedMS int64 // coordinator's wall clock at S4
+	UpdatedMS int64 // raised by every change; with State, the record's version
+	Lease     string
+	Fence     int64
+	Note      Note
+}
+
+// Refs are the record's branches as stores know them.
+func (r Record) Ref(b Branch) branches.Ref {
+	return branches.Ref{
+		Txn: r.Txn, Store: b.Store, GID: b.GID,
+		TwoPhase: b.TwoPhase, TxTime: r.TxTime, Payload: b.Payload,
+	}
+}
+
+// Outcome is how one branch was ended otherwise than by the protocol. The text
+// is format.
+type Outcome string
+
+// The outcomes. The empty Outcome is the normal one.
+const (
+	OutcomeNormal    Outcome = ""
+	OutcomeHeuristic Outcome = "heuristic" // the store had resolved it the other way
+	OutcomeApplied   Outcome = "applied"   // a person said that it is done
+	OutcomeSkipped   Outcome = "skipped"   // a person gave it up
+)
+
+// Settled reports whether nobody will finish this branch any more.
+func (o Outcome) Settled() bool { return o == OutcomeApplied || o == OutcomeSkipped }
+
+// Branch is one entry of a record's branches. Keys that this version does not
+// know are kept.
+type Branch struct {
+	Store    string
+	GID      branches.GID
+	TwoPhase bool
+	Payload  []byte
+	Outcome  Outcome
+	Reason   string // who and why, for an outcome that a person gave
+	extra    map[string]json.RawMessage
+}
+
+// Note is what the record carries beside the seeds' columns.
+type Note struct {
+	Claim   *Claim   `json:"claim,omitempty"`
+	Remarks []Remark `json:"remarks,omitempty"`
+}
+
+// IsZero reports whether there is nothing to write.
+func (n Note) IsZero() bool { return n.Claim == nil && len(n.Remarks) == 0 }
+
+// Claim says who is rolling the record forward. It spares work; it is not what
+// makes finishing safe.
+type Claim struct {
+	Holder  string `json:"holder"`
+	Fence   int64  `json:"fence"`
+	UntilMS int64  `json:"until_ms"`
+}
+
+// Remark is a line of the record's history that a person or worker left.
+type Remark struct {
+	AtMS int64  `json:"at_ms"`
+	Who  string `json:"who"`
+	Text string `json:"text"`
+}
+
+// Names of the keys of a branch. They are format (docs/journal.md).
+const (
+	keyStore    = "store"
+	keyGID      = "gid"
+	keyTwoPhase = "two_phase"
+	keyPayload  = "payload"
+	keyOutcome  = "outcome"
+	keyReason   = "reason"
+)
+
+// MarshalJSON writes the branch with the keys it was read with.
+func (b Branch) MarshalJSON() ([]byte, error) {
+	m := make(map[string]any, len(b.extra)+6)
+	for k, v := range b.extra {
+		m[k] = v
+	}
+	m[keyStore], m[keyGID], m[keyTwoPhase], m[keyPayload] = b.Store, b.GID, b.TwoPhase, b.Payload
+	if b.Outcome != OutcomeNormal {
+		m[keyOutcome] = b.Outcome
+	}
+	if b.Reason != "" {
+		m[keyReason] = b.Reason
+	}
+	return json.Marshal(m)
+}
+
+// UnmarshalJSON reads a branch and keeps what it does not know.
+func (b *Branch) UnmarshalJSON(data []byte) error {
+	m := map[string]json.RawMessage{}
+	if err := json.Unmarshal(data, &m); err != nil {
+		return fmt.Errorf("rhizodat: read journal branch: %w", err)
+	}
+	*b = Branch{}
+	for key, into := range map[string]any{
+		keyStore: &b.Store, keyGID: &b.GID, keyTwoPhase: &b.TwoPhase,
+		keyPayload: &b.Payload, keyOutcome: &b.Outcome, keyReason: &b.Reason,
+	} {
+		if raw, ok := m[key]; ok {
+			if err := json.Unmarshal(raw, into); err != nil {
+				return fmt.Errorf("rhizodat: read journal branch: key %s: %w", key, err)
+			}
+			delete(m, key)
+		}
+	}
+	if len(m) > 0 {
+		b.extra = m
+	}
+	return nil
+}
