@@ -63,8 +63,8 @@ func candidates(ctx context.Context) []string {
 	var dirs []string
 	if path, err := exec.LookPath("initdb"); err == nil {
 		// Distributions link initdb into PATH without its siblings.
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			path = real
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			path = target
 		}
 		dirs = append(dirs, filepath.Dir(path))
 	}

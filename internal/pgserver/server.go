@@ -185,7 +185,7 @@ func (s *Server) configure(settings ...string) error {
 		}
 		fmt.Fprintf(&text, "%s = '%s'\n", strings.TrimSpace(name), strings.ReplaceAll(strings.TrimSpace(value), "'", "''"))
 	}
-	file, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0) //nolint:gosec // a path of ours
+	file, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return fmt.Errorf("rhizodat: configure postgres server: %w", err)
 	}

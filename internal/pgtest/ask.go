@@ -9,19 +9,19 @@ import (
 
 // Exec runs one or more statements, without arguments, as the superuser in a
 // session of their own. An empty database means the maintenance database.
-func (c *Cluster) Exec(t testing.TB, database, sql string) {
-	t.Helper()
-	c.session(t, database, func(ctx context.Context, conn *pgx.Conn) error {
+func (c *Cluster) Exec(tb testing.TB, database, sql string) {
+	tb.Helper()
+	c.session(tb, database, func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol)
 		return err
 	})
 }
 
 // Strings answers the first column of a query as text, in the query's order.
-func (c *Cluster) Strings(t testing.TB, database, sql string, args ...any) []string {
-	t.Helper()
+func (c *Cluster) Strings(tb testing.TB, database, sql string, args ...any) []string {
+	tb.Helper()
 	var values []string
-	c.session(t, database, func(ctx context.Context, conn *pgx.Conn) error {
+	c.session(tb, database, func(ctx context.Context, conn *pgx.Conn) error {
 		rows, err := conn.Query(ctx, sql, args...)
 		if err != nil {
 			return err
@@ -33,10 +33,10 @@ func (c *Cluster) Strings(t testing.TB, database, sql string, args ...any) []str
 }
 
 // Int answers the one number that a query returns.
-func (c *Cluster) Int(t testing.TB, database, sql string, args ...any) int64 {
-	t.Helper()
+func (c *Cluster) Int(tb testing.TB, database, sql string, args ...any) int64 {
+	tb.Helper()
 	var value int64
-	c.session(t, database, func(ctx context.Context, conn *pgx.Conn) error {
+	c.session(tb, database, func(ctx context.Context, conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, sql, args...).Scan(&value)
 	})
 	return value
@@ -44,42 +44,42 @@ func (c *Cluster) Int(t testing.TB, database, sql string, args ...any) int64 {
 
 // Prepared lists the gids of the transactions that are prepared in a
 // database, sorted.
-func (c *Cluster) Prepared(t testing.TB, database string) []string {
-	t.Helper()
-	return c.Strings(t, "", "SELECT gid FROM pg_prepared_xacts WHERE database = $1 ORDER BY gid", Name(database))
+func (c *Cluster) Prepared(tb testing.TB, database string) []string {
+	tb.Helper()
+	return c.Strings(tb, "", "SELECT gid FROM pg_prepared_xacts WHERE database = $1 ORDER BY gid", Name(database))
 }
 
 // Backends counts the client sessions of a database.
-func (c *Cluster) Backends(t testing.TB, database string) int {
-	t.Helper()
-	return int(c.Int(t, "", `SELECT count(*) FROM pg_stat_activity
+func (c *Cluster) Backends(tb testing.TB, database string) int {
+	tb.Helper()
+	return int(c.Int(tb, "", `SELECT count(*) FROM pg_stat_activity
 		WHERE datname = $1 AND backend_type = 'client backend' AND pid <> pg_backend_pid()`, Name(database)))
 }
 
 // Disconnect ends all client sessions of a database, as an administrator
 // does with pg_terminate_backend, and says how many there were.
-func (c *Cluster) Disconnect(t testing.TB, database string) int {
-	t.Helper()
-	return int(c.Int(t, "", `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+func (c *Cluster) Disconnect(tb testing.TB, database string) int {
+	tb.Helper()
+	return int(c.Int(tb, "", `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 		WHERE datname = $1 AND backend_type = 'client backend' AND pid <> pg_backend_pid()`, Name(database)))
 }
 
 // session runs work in a new session and closes it: nothing of this package
 // holds a session, so tests may count backends and look for leaks.
-func (c *Cluster) session(t testing.TB, database string, work func(context.Context, *pgx.Conn) error) {
-	t.Helper()
+func (c *Cluster) session(tb testing.TB, database string, work func(context.Context, *pgx.Conn) error) {
+	tb.Helper()
 	// Detached: the context of a test has ended when its cleanups run.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), patience)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, c.DSN(database))
 	if err != nil {
-		t.Fatalf("reach test database: %v", err)
+		tb.Fatalf("reach test database: %v", err)
 	}
 	err = work(ctx, conn)
 	if closeErr := conn.Close(ctx); err == nil {
 		err = closeErr
 	}
 	if err != nil {
-		t.Fatalf("ask test database: %v", err)
+		tb.Fatalf("ask test database: %v", err)
 	}
 }

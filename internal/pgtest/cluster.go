@@ -68,48 +68,48 @@ var shared = sync.OnceValues(func() (*Cluster, error) {
 // RHIZODAT_TEST_PG names (scripts/test.sh starts one for all packages), else
 // one that this process starts at first use. The test is skipped where there
 // is neither that variable nor an installed server.
-func Server(t testing.TB) *Cluster {
-	t.Helper()
+func Server(tb testing.TB) *Cluster {
+	tb.Helper()
 	c, err := shared()
-	return c.usable(t, err)
+	return c.usable(tb, err)
 }
 
 // Own starts a cluster for this test alone and removes it afterwards. Each
 // setting is "name=value" as in postgresql.conf, for example "fsync=off" or
 // "max_prepared_transactions=0".
-func Own(t testing.TB, settings ...string) *Cluster {
-	t.Helper()
-	server, err := pgserver.Launch(t.Context(), settings...)
+func Own(tb testing.TB, settings ...string) *Cluster {
+	tb.Helper()
+	server, err := pgserver.Launch(tb.Context(), settings...)
 	if err != nil {
-		return (*Cluster)(nil).usable(t, err)
+		return (*Cluster)(nil).usable(tb, err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := server.Close(); err != nil {
-			t.Errorf("close own cluster: %v", err)
+			tb.Errorf("close own cluster: %v", err)
 		}
 	})
 	c, err := launched(server)
 	if err == nil {
 		c.own = true
 	}
-	return c.usable(t, err)
+	return c.usable(tb, err)
 }
 
 // Skip skips a test because this machine lacks a server program. It is the
 // one way to skip a test in this project; scripts/test.sh fails on it, because
 // there everything has been installed.
-func Skip(t testing.TB, reason string) {
-	t.Helper()
-	t.Skip("SKIP-NO-SERVER: " + reason)
+func Skip(tb testing.TB, reason string) {
+	tb.Helper()
+	tb.Skip("SKIP-NO-SERVER: " + reason)
 }
 
-func (c *Cluster) usable(t testing.TB, err error) *Cluster {
-	t.Helper()
+func (c *Cluster) usable(tb testing.TB, err error) *Cluster {
+	tb.Helper()
 	if errors.Is(err, pgserver.ErrNoServer) {
-		Skip(t, err.Error())
+		Skip(tb, err.Error())
 	}
 	if err != nil {
-		t.Fatalf("postgres for tests: %v", err)
+		tb.Fatalf("postgres for tests: %v", err)
 	}
 	return c
 }
@@ -152,14 +152,14 @@ func external(dsn string) (*Cluster, error) {
 // Database creates an empty database whose name begins with prefix and
 // returns the superuser's DSN for it. It is dropped after the test, with its
 // sessions and its prepared transactions.
-func (c *Cluster) Database(t testing.TB, prefix string) string {
-	t.Helper()
+func (c *Cluster) Database(tb testing.TB, prefix string) string {
+	tb.Helper()
 	name := unique(prefix)
-	c.Exec(t, "", "CREATE DATABASE "+quote(name))
+	c.Exec(tb, "", "CREATE DATABASE "+quote(name))
 	c.mu.Lock()
 	c.databases = append(c.databases, name)
 	c.mu.Unlock()
-	t.Cleanup(func() { c.drop(t, name) })
+	tb.Cleanup(func() { c.drop(tb, name) })
 	return c.DSN(name)
 }
 
@@ -192,8 +192,8 @@ func Name(database string) string {
 	return strings.TrimPrefix(dsn.Path, "/")
 }
 
-func (c *Cluster) drop(t testing.TB, name string) {
-	t.Helper()
+func (c *Cluster) drop(tb testing.TB, name string) {
+	tb.Helper()
 	c.mu.Lock()
 	c.databases = slices.DeleteFunc(c.databases, func(other string) bool { return other == name })
 	c.mu.Unlock()
@@ -202,10 +202,10 @@ func (c *Cluster) drop(t testing.TB, name string) {
 	}
 	// A prepared transaction stands in the way even of WITH (FORCE), and only a session of its own
 	// database may end it.
-	for _, gid := range c.Prepared(t, name) {
-		c.Exec(t, name, "ROLLBACK PREPARED "+literal(gid))
+	for _, gid := range c.Prepared(tb, name) {
+		c.Exec(tb, name, "ROLLBACK PREPARED "+literal(gid))
 	}
-	c.Exec(t, "", "DROP DATABASE "+quote(name)+" WITH (FORCE)")
+	c.Exec(tb, "", "DROP DATABASE "+quote(name)+" WITH (FORCE)")
 }
 
 // unique makes a name that no other test, process or run has used.

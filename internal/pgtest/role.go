@@ -16,11 +16,11 @@ type Role struct {
 // Role creates a login whose name begins with prefix, with attributes such as
 // "NOINHERIT" or "BYPASSRLS" (or none), and drops it after the test with what
 // it owns.
-func (c *Cluster) Role(t testing.TB, prefix, attributes string) Role {
-	t.Helper()
+func (c *Cluster) Role(tb testing.TB, prefix, attributes string) Role {
+	tb.Helper()
 	role := Role{Name: unique(prefix), Password: "fixture-" + rand.Text()}
-	c.Exec(t, "", "CREATE ROLE "+quote(role.Name)+" LOGIN PASSWORD "+literal(role.Password)+" "+attributes)
-	t.Cleanup(func() { c.dropRole(t, role) })
+	c.Exec(tb, "", "CREATE ROLE "+quote(role.Name)+" LOGIN PASSWORD "+literal(role.Password)+" "+attributes)
+	tb.Cleanup(func() { c.dropRole(tb, role) })
 	return role
 }
 
@@ -34,8 +34,8 @@ func (c *Cluster) DSNAs(role Role, database string) string {
 	return dsn.String()
 }
 
-func (c *Cluster) dropRole(t testing.TB, role Role) {
-	t.Helper()
+func (c *Cluster) dropRole(tb testing.TB, role Role) {
+	tb.Helper()
 	if c.server != nil && !c.server.Running() {
 		return
 	}
@@ -44,7 +44,7 @@ func (c *Cluster) dropRole(t testing.TB, role Role) {
 	databases := slices.Clone(c.databases)
 	c.mu.Unlock()
 	for _, database := range append(databases, "") {
-		c.Exec(t, database, "DROP OWNED BY "+quote(role.Name)+" CASCADE")
+		c.Exec(tb, database, "DROP OWNED BY "+quote(role.Name)+" CASCADE")
 	}
-	c.Exec(t, "", "DROP ROLE "+quote(role.Name))
+	c.Exec(tb, "", "DROP ROLE "+quote(role.Name))
 }
