@@ -41,7 +41,7 @@ func FromMillis(ms int64) Time {
 func (t Time) Millis() int64 { return int64(t) >> counterBits }
 
 // Counter is the logical part, which orders times of one millisecond.
-func (t Time) Counter() uint16 { return uint16(t & counterMask) } //nolint:gosec // G115: masked to 16 bits
+func (t Time) Counter() uint16 { return uint16(t & counterMask) }
 
 // IsZero reports whether t is "no time".
 func (t Time) IsZero() bool { return t == 0 }
@@ -68,7 +68,7 @@ func ParseTime(text string) (Time, error) {
 	if err != nil {
 		return 0, &SyntaxError{Text: text}
 	}
-	t := FromMillis(at.UnixMilli()) | Time(counter) //nolint:gosec // G115: parsed as 16 bits
+	t := FromMillis(at.UnixMilli()) | Time(counter)
 	// time.Parse is lenient ("," for ".", one digit of an hour) and FromMillis
 	// saturates; two texts for one time would break lookups by text.
 	if t.String() != text {
