@@ -74,6 +74,9 @@ type Config struct {
 	// Logger takes what nobody waits for (a branch left to recovery, a store
 	// that is down). Nil: slog.Default. It has no place in a DSN.
 	Logger *slog.Logger
+	// Observer sees every step and outcome, synchronously. Nil: nobody does. It
+	// has no place in a DSN.
+	Observer Observer
 }
 
 // StoreConfig is one store: a URL, or a ready Connector, or Options that say

@@ -171,7 +171,7 @@ func (c *Coordinator) journalAnswer(u *Unit, err error) error {
 
 // abortedOutcome says why a unit was aborted and whether it is worth re-running.
 func (c *Coordinator) abortedOutcome(ctx context.Context, u *Unit, cause error) Outcome {
-	aborted := &Aborted{DatTxn: u.Txn, Kind: c.kind(ctx, cause), Err: cause}
+	aborted := &Aborted{DatTxn: u.Txn, Kind: c.kind(ctx, u, cause), Err: cause}
 	if p := partOf(cause); p != nil {
 		var e *partError
 		errors.As(cause, &e)
@@ -187,7 +187,7 @@ func (c *Coordinator) abortedOutcome(ctx context.Context, u *Unit, cause error) 
 // kind classifies the cause of an abort. An end that the caller's own context
 // brought is not worth a second try; a journal that did not answer before the
 // decision is (presumed abort).
-func (c *Coordinator) kind(ctx context.Context, cause error) branches.Kind {
+func (c *Coordinator) kind(ctx context.Context, u *Unit, cause error) branches.Kind {
 	var own interface{ Kind() branches.Kind }
 	var j *journalError
 	switch p := partOf(cause); {
@@ -200,9 +200,17 @@ func (c *Coordinator) kind(ctx context.Context, cause error) branches.Kind {
 	case errors.Is(cause, branches.ErrNotInstalled):
 		return branches.Permanent
 	case errors.As(cause, &j):
+		if k, ok := c.cfg.Journal.(branches.Classifier); ok {
+			return k.Classify(j.err)
+		}
 		return branches.Transient
 	case errors.Is(cause, context.DeadlineExceeded): // CommitTimeout, not the caller's
 		return branches.Transient
+	}
+	for _, p := range u.Parts { // a store asked before S4 whether it may take part
+		if k := branches.Classify(p.Store, cause); k != branches.Permanent {
+			return k
+		}
 	}
 	return branches.Permanent
 }

@@ -82,3 +82,7 @@ type Observer interface {
 	Step(ctx context.Context, e StepEvent)
 	Outcome(ctx context.Context, e OutcomeEvent)
 }
+
+// Splitter is an Observer that wants to see S6 and S7 apart: with true they are
+// written as two requests instead of one.
+type Splitter interface{ SplitDecision() bool }

@@ -31,7 +31,8 @@ type Part struct {
 	Name   string
 	Store  branches.Store
 	Branch branches.Branch
-	Notice bool // see branches.Unit
+	Notice bool  // see branches.Unit
+	Doom   error // why the unit can only be rolled back, beyond what the branch itself knows
 
 	staged branches.Staged
 	phase  phase
@@ -82,6 +83,9 @@ func (u *Unit) allWrote() bool {
 // doomed returns the first part whose branch cannot commit any more.
 func (u *Unit) doomed() (*Part, error) {
 	for _, p := range u.Parts {
+		if p.Doom != nil {
+			return p, p.Doom
+		}
 		if err := p.Branch.Doomed(); err != nil {
 			return p, err
 		}

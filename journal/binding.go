@@ -1,0 +1,90 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rhizodat/rhizodat-go/branches"
+)
+
+// Mismatch: a store is not the one that the journal knows by its name, or it
+// belongs to another journal. Nothing of it is touched until a person says so
+// (rhizorecover adopt).
+type Mismatch struct {
+	Store  string
+	Reason string // what was seen, with both sides
+}
+
+func (e *Mismatch) Error() string {
+	return fmt.Sprintf("rhizodat: check store %s: %s: if this is meant, run rhizorecover adopt --store %s", e.Store, e.Reason, e.Store)
+}
+
+// Kind: only a person can help.
+func (e *Mismatch) Kind() branches.Kind { return branches.Permanent }
+
+// Bind checks that store is the one that registry knows by name and that it
+// belongs to that journal, and returns the journal's entry for it. A store that
+// no journal has yet, and a name that no store has yet, are bound to each other.
+// *Mismatch, or branches.ErrNotInstalled, when it may not be touched; any other
+// error proves nothing. Whoever is about to prepare a branch, or to end one that
+// it has not prepared, calls it first.
+func Bind(ctx context.Context, registry Registry, name string, store branches.Store) (Registered, error) {
+	keeper, ok := store.(branches.Keeper)
+	if !ok {
+		return Registered{Name: name}, nil // a store without markers of its own
+	}
+	identity, err := registry.Identify(ctx)
+	if err != nil {
+		return Registered{}, fmt.Errorf("rhizodat: check store %s: read journal: %w", name, err)
+	}
+	meta, err := keeper.Meta(ctx)
+	if err != nil {
+		return Registered{}, fmt.Errorf("rhizodat: check store %s: %w", name, err)
+	}
+	if meta.JournalID == "" {
+		bound := meta
+		bound.JournalID, bound.JournalPlace = identity.ID, identity.Place
+		if _, err := keeper.Bind(ctx, meta, bound); err != nil {
+			return Registered{}, fmt.Errorf("rhizodat: bind store %s: %w", name, err)
+		}
+		if meta, err = keeper.Meta(ctx); err != nil { // ours, or that of whoever was first
+			return Registered{}, fmt.Errorf("rhizodat: check store %s: %w", name, err)
+		}
+	}
+	if err := belongs(name, meta, identity); err != nil {
+		return Registered{}, err
+	}
+	return register(ctx, registry, name, store, meta)
+}
+
+// belongs refuses a store of another journal, and of the same journal at
+// another place: a dump restored elsewhere carries the id of the first.
+func belongs(name string, meta branches.Meta, identity Identity) error {
+	switch {
+	case meta.JournalID != identity.ID:
+		return &Mismatch{Store: name, Reason: fmt.Sprintf("it belongs to journal %s at %s, this is journal %s at %s", meta.JournalID, meta.JournalPlace, identity.ID, identity.Place)}
+	case meta.JournalPlace != identity.Place:
+		return &Mismatch{Store: name, Reason: fmt.Sprintf("it belongs to journal %s at %s, this one carries the same id and is at %s: a copy", meta.JournalID, meta.JournalPlace, identity.Place)}
+	}
+	return nil
+}
+
+func register(ctx context.Context, registry Registry, name string, store branches.Store, meta branches.Meta) (Registered, error) {
+	placer, ok := store.(branches.Placer)
+	if !ok {
+		return Registered{}, errors.New("rhizodat: check store " + name + ": its adapter keeps a meta row and cannot say where it is")
+	}
+	place, err := placer.Place(ctx)
+	if err != nil {
+		return Registered{}, fmt.Errorf("rhizodat: check store %s: %w", name, err)
+	}
+	entry, err := registry.Register(ctx, Registered{Name: name, Place: place, StoreID: meta.StoreID, Sweeps: meta.Sweeps})
+	if err != nil {
+		return Registered{}, fmt.Errorf("rhizodat: register store %s: %w", name, err)
+	}
+	if entry.Place != place || entry.StoreID != meta.StoreID {
+		return Registered{}, &Mismatch{Store: name, Reason: fmt.Sprintf("the journal knows it as store %s at %s, this is store %s at %s", entry.StoreID, entry.Place, meta.StoreID, place)}
+	}
+	return entry, nil
+}
