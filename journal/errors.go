@@ -56,3 +56,20 @@ func (e *Layout) Error() string {
 
 // Kind: only an upgrade helps.
 func (e *Layout) Kind() branches.Kind { return branches.Permanent }
+
+// Damaged: a record that this program cannot read. Nothing may be concluded
+// about its transaction, and it does not hide the others.
+type Damaged struct {
+	Text string // its dat_txn as the journal holds it
+	Err  error
+}
+
+func (e *Damaged) Error() string {
+	return fmt.Sprintf("rhizodat: read journal record %q: %v", e.Text, e.Err)
+}
+
+// Unwrap returns what was wrong with it.
+func (e *Damaged) Unwrap() error { return e.Err }
+
+// Kind: it takes a person or a newer program.
+func (e *Damaged) Kind() branches.Kind { return branches.Permanent }

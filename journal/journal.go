@@ -123,10 +123,16 @@ type Filter struct {
 
 // Identity is what a journal says of itself.
 type Identity struct {
-	ID     string // random, made by init
-	Place  branches.Place
-	Layout int // version of its tables
+	ID     string         // random, made by init
+	Place  branches.Place // where init or adopt found it
+	Here   branches.Place // where its server says that it is now
+	Layout int            // version of its tables
 }
+
+// Moved reports whether the journal is not where it was made or adopted: a
+// dump restored elsewhere, a copy, or a server that was upgraded. Nobody may
+// sweep with it before a person has adopted it.
+func (i Identity) Moved() bool { return i.Place != i.Here }
 
 // Registered is a store's entry: the name is bound to one place.
 type Registered struct {
@@ -154,8 +160,7 @@ type Registry interface {
 	RaiseSweeps(ctx context.Context, name string, from int64) (int64, error)
 }
 
-// Adopter is a journal that can be given a new place, or a new identity, by a
-// person's decision.
+// Adopter is a journal that can be given a new place by a person's decision.
 type Adopter interface {
 	// Adopt records place as the journal's own.
 	Adopt(ctx context.Context, place branches.Place) error

@@ -1,0 +1,290 @@
+package sqljournal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/internal/guard"
+	"github.com/rhizodat/rhizodat-go/journal"
+)
+
+// session is one place of the journal, held by one commit.
+type session struct {
+	j    *Journal
+	conn Conn
+}
+
+var _ journal.Session = (*session)(nil)
+
+// Create implements journal.Session.
+func (s *session) Create(ctx context.Context, rec *journal.Record) error {
+	if err := s.create(ctx, rec); err != nil {
+		return wrap("write journal record", err)
+	}
+	return nil
+}
+
+func (s *session) create(ctx context.Context, rec *journal.Record) error {
+	if rec.Lease != "" {
+		return journal.ErrNoLease
+	}
+	branchText, note, err := s.encode(rec)
+	if err != nil {
+		return err
+	}
+	q, err := s.j.ready(ctx, s.conn)
+	if err != nil {
+		return err
+	}
+	// Read when it is sent, not before a connection had to be made: the time
+	// that connecting took is no drift.
+	now := s.j.nowMS()
+	stmts := make([]Stmt, 0, 2)
+	if q.Share != "" {
+		stmts = append(stmts, Ask(q.Share))
+	}
+	stmts = append(stmts, Ask(q.create,
+		rec.Txn.String(), int64(rec.TxTime), branchText, now, nil, nil, note, s.j.opts.MaxDrift.Milliseconds()))
+	results, err := s.conn.Run(ctx, journal.Unforced, stmts...)
+	if err != nil {
+		return err
+	}
+	res := results[len(results)-1]
+	ok, err := hit(res)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return s.notCreated(ctx, q, rec.Txn, now)
+	}
+	row, err := oneRow(res)
+	if err != nil {
+		return err
+	}
+	if rec.TxTime, err = asTime(row[0]); err != nil {
+		return err
+	}
+	rec.State, rec.CreatedMS, rec.UpdatedMS = journal.StateActive, now, now
+	return nil
+}
+
+func (s *session) encode(rec *journal.Record) (branchText string, note any, err error) {
+	var size int64
+	for _, b := range rec.Branches {
+		size += int64(len(b.Payload))
+	}
+	if size > s.j.opts.MaxPayload {
+		return "", nil, fmt.Errorf("%w: payloads of %d bytes, max_payload=%d", journal.ErrFull, size, s.j.opts.MaxPayload)
+	}
+	list := rec.Branches
+	if list == nil {
+		list = []journal.Branch{}
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return "", nil, err
+	}
+	note, err = encodeNote(rec.Note)
+	return string(text), note, err
+}
+
+// notCreated finds out why S4 changed nothing: the id exists, or a clock is wrong.
+func (s *session) notCreated(ctx context.Context, q *statements, txn branches.TxnID, sentMS int64) error {
+	res, err := single(ctx, s.conn, journal.Unforced, Ask(q.whyNot, txn.String()))
+	if err != nil {
+		return err
+	}
+	row, err := oneRow(res)
+	if err != nil {
+		return err
+	}
+	if found := asText(row[1]); found != "" {
+		return &journal.Conflict{Txn: txn, To: journal.StateActive, Found: journal.State(found)}
+	}
+	theirMS, err := asInt[int64](row[0])
+	if err != nil {
+		return err
+	}
+	if apart := max(theirMS-sentMS, sentMS-theirMS); apart < s.j.opts.MaxDrift.Milliseconds()/2 {
+		// Clocks agree and there is no record: it was there a moment ago.
+		return errors.New("the record was neither there nor could be inserted")
+	}
+	return &journal.Drift{Caller: time.UnixMilli(sentMS), Journal: time.UnixMilli(theirMS), Max: s.j.opts.MaxDrift}
+}
+
+// Prepare implements journal.Session.
+func (s *session) Prepare(ctx context.Context, d journal.Decision) error {
+	q, err := s.j.ready(ctx, s.conn)
+	if err == nil {
+		err = s.change(ctx, q, d.Txn, journal.StatePrepared, journal.Unforced, s.prepared(q, d))
+	}
+	return wrap("prepare journal record", err)
+}
+
+func (s *session) prepared(q *statements, d journal.Decision) Stmt {
+	return Do(q.prepare, d.Txn.String(), s.j.nowMS(), int64(d.TxTime))
+}
+
+// Decide implements journal.Session.
+func (s *session) Decide(ctx context.Context, d journal.Decision) error {
+	if d.Lease != "" {
+		return wrap("decide journal record", journal.ErrNoLease)
+	}
+	q, err := s.j.ready(ctx, s.conn)
+	if err == nil {
+		var stmts []Stmt
+		if d.WithPrepare {
+			stmts = append(stmts, s.prepared(q, d))
+		}
+		stmts = append(stmts, Do(q.decide, d.Txn.String(), s.j.nowMS()))
+		err = s.change(ctx, q, d.Txn, journal.StateCommitted, journal.Forced, stmts...)
+	}
+	return wrap("decide journal record", err)
+}
+
+// change runs compare-and-sets of one record. The last one's answer counts; one
+// before it that did nothing had been done already, or the last one fails too.
+func (s *session) change(ctx context.Context, q *statements, txn branches.TxnID, to journal.State, d journal.Durability, stmts ...Stmt) error {
+	results, err := s.conn.Run(ctx, d, stmts...)
+	if err != nil {
+		return err
+	}
+	var ok bool
+	for _, res := range results {
+		if ok, err = hit(res); err != nil {
+			return err
+		}
+	}
+	if ok {
+		return nil
+	}
+	// What stands instead helps the caller; that this write lost is known
+	// without it.
+	found, _, err := s.stateOf(ctx, q, txn)
+	if err != nil {
+		return &journal.Conflict{Txn: txn, To: to}
+	}
+	return &journal.Conflict{Txn: txn, To: to, Found: found}
+}
+
+func (s *session) stateOf(ctx context.Context, q *statements, txn branches.TxnID) (journal.State, bool, error) {
+	res, err := single(ctx, s.conn, journal.Unforced, Ask(q.state, txn.String()))
+	if err != nil {
+		return "", false, err
+	}
+	return foundState(res)
+}
+
+func foundState(res Result) (journal.State, bool, error) {
+	if len(res.Rows) == 0 {
+		return "", false, nil
+	}
+	row, err := oneRow(res)
+	if err != nil {
+		return "", false, err
+	}
+	state, err := journal.ParseState(asText(row[0]))
+	return state, err == nil, err
+}
+
+// Abort implements journal.Session.
+func (s *session) Abort(ctx context.Context, txn branches.TxnID, durability journal.Durability) (journal.State, error) {
+	state, err := s.abort(ctx, txn, durability)
+	return state, wrap("abort journal record", err)
+}
+
+// abort proves by writing. Reading ACTIVE, PREPARED or nothing would prove
+// nothing: the backend of a lost request may still be committing. The UPDATE
+// waits for it on the row, the INSERT on the key, and READ COMMITTED lets each
+// see what it left. Where the INSERT waited for a lost S4, the record is ACTIVE
+// now and was not there when the UPDATE looked: then the next round ends it.
+func (s *session) abort(ctx context.Context, txn branches.TxnID, durability journal.Durability) (journal.State, error) {
+	if guard.Off(guard.Forced) {
+		durability = journal.Unforced
+	}
+	for {
+		q, err := s.j.ready(ctx, s.conn)
+		if err != nil {
+			return "", err
+		}
+		id, now := txn.String(), s.j.nowMS()
+		results, err := s.conn.Run(ctx, durability,
+			Do(q.abort, id, now),
+			Do(q.forbid, id, now),
+			Ask(q.state, id))
+		if err != nil {
+			return "", err
+		}
+		wrote := false
+		for _, res := range results[:2] {
+			ok, err := hit(res)
+			if err != nil {
+				return "", err
+			}
+			wrote = wrote || ok
+		}
+		state, _, err := foundState(results[2])
+		if err != nil {
+			return "", err
+		}
+		if state == journal.StateAborted || state.Decided() {
+			if !wrote && durability == journal.Forced {
+				// It was only found: its own write may not have been forced.
+				err = s.j.harden(ctx, s.conn, q)
+			}
+			return state, err
+		}
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+	}
+}
+
+// Read implements journal.Session.
+func (s *session) Read(ctx context.Context, txn branches.TxnID) (journal.Record, error) {
+	q, err := s.j.ready(ctx, s.conn)
+	if err != nil {
+		return journal.Record{}, wrap("read journal record", err)
+	}
+	rec, err := readOne(ctx, s.conn, q, txn)
+	return rec, wrap("read journal record", err)
+}
+
+func readOne(ctx context.Context, conn Conn, q *statements, txn branches.TxnID) (journal.Record, error) {
+	res, err := single(ctx, conn, journal.Unforced, Ask(q.read, txn.String()))
+	if err != nil {
+		return journal.Record{}, err
+	}
+	if len(res.Rows) == 0 {
+		return journal.Record{}, journal.ErrNotFound
+	}
+	row, err := oneRow(res)
+	if err != nil {
+		return journal.Record{}, err
+	}
+	return decode(row, true)
+}
+
+// Release implements journal.Session.
+func (s *session) Release() { s.conn.Release() }
+
+func (j *Journal) nowMS() int64 { return j.opts.Wall.Now().UnixMilli() }
+
+// wrap says once what was being done; errors that say it themselves pass.
+func wrap(doing string, err error) error {
+	var conflict *journal.Conflict
+	var drift *journal.Drift
+	var layout *journal.Layout
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &conflict), errors.As(err, &drift), errors.As(err, &layout),
+		errors.Is(err, journal.ErrNotFound), errors.Is(err, journal.ErrFull), errors.Is(err, journal.ErrNoLease):
+		return err
+	}
+	return fmt.Errorf("rhizodat: %s: %w", doing, err)
+}
