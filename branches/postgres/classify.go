@@ -1,0 +1,101 @@
+package postgres
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/rhizodat/rhizodat-go/branches"
+)
+
+// Classify says what kind of error err is, by the table of the protocol's
+// section on error kinds.
+func (*Store) Classify(err error) branches.Kind { return classify(err) }
+
+func classify(err error) branches.Kind {
+	switch {
+	case err == nil:
+		return branches.Permanent
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return branches.StoreFull
+	case callerGaveUp(err):
+		return branches.Permanent
+	}
+	if pgErr := serverError(err); pgErr != nil {
+		return classifyCode(pgErr)
+	}
+	if connectionLost(err) {
+		return branches.Transient
+	}
+	return branches.Permanent
+}
+
+// callerGaveUp: the caller's own context ended, so there is nobody to try
+// again for. A deadline inside of a connect may be connect_timeout instead.
+func callerGaveUp(err error) bool {
+	if errors.Is(err, context.Canceled) {
+		return true
+	}
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	return errors.Is(err, context.DeadlineExceeded) && !connecting
+}
+
+func classifyCode(err *pgconn.PgError) branches.Kind {
+	switch err.Code {
+	case codeSerialization, codeDeadlock, codeLockNotAvailable,
+		codeAdminShutdown, codeCrashShutdown, codeCannotConnect, codeIdleTimeout,
+		codeTooManyClients, codeIdleInTxTimeout, codeReadOnly, codeCanceled:
+		return branches.Transient
+	case codeOutOfMemory:
+		if slotsUsedUp(err) {
+			return branches.Transient
+		}
+	case codeNotSupported:
+		// "cached plan must not change result type": pgx has dropped the plan.
+		if err.Routine == "RevalidateCachedQuery" {
+			return branches.Transient
+		}
+	case codeDiskFull:
+		return branches.StoreFull
+	}
+	switch {
+	case strings.HasPrefix(err.Code, "08"):
+		return branches.Transient
+	case strings.HasPrefix(err.Code, "23"):
+		return branches.Constraint
+	}
+	return branches.Permanent
+}
+
+func connectionLost(err error) bool {
+	if _, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
+		return false
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return false
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return false
+	}
+	if _, ok := errors.AsType[net.Error](err); ok {
+		return true
+	}
+	for _, lost := range []error{
+		errSessionLost, driver.ErrBadConn, pgconn.ErrConnClosed, net.ErrClosed,
+		io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded,
+		syscall.ECONNRESET, syscall.ECONNREFUSED, syscall.ECONNABORTED, syscall.EPIPE,
+	} {
+		if errors.Is(err, lost) {
+			return true
+		}
+	}
+	return unsent(err)
+}
