@@ -63,6 +63,23 @@
 //
 //	option            default     value                  meaning
 //	journal                       URL                    where commits of several branches are decided
+//	default                       store                  store of a statement that names none
+//	min_free          0           size                   free bytes a unit's stores must report at S3; 0 is off
+//	commit_timeout    20s         duration               bounds S4 to S7 and Rollback; below stale_after
+//	finish_timeout    5s          duration               bounds S8 and S9 before Commit returns
+//	stale_after       30s         duration               age at which recovery takes an unchanged record
+//	alert_after       10m         duration               age at which an unfinished unit is stuck
+//	lock_timeout      10s         duration, 0 is off     bounds waits for locks with several stores
+//	max_payload       64MiB       size                   most bytes a unit stages in the journal
+//	retain            24h         duration               how long final records and markers are kept
+//	max_clock_drift   60s         duration               how far two clocks may be apart
+//	on_pending        error       error | ok             what Commit returns of a pending unit
+//	markers           auto        auto | on              on: also with one store and no journal
+//	ping              all         all | default          what a ping reaches
+//	journal_conns     16          number                 size of the journal's own pool
+//	journal_label     DatJournal  label                  label of a drevo journal's nodes
+//	commit_wait       45s         duration               wait of a one-branch Iceberg commit for its table
+//	application_name              text                   what the stores show of a session
 //
 // Where a unit can commit (several stores, or a journal) commit_timeout must
 // stay below stale_after: recovery would abort commits that are still under

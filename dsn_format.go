@@ -7,7 +7,7 @@ import "strings"
 // text holds the passwords: it is for programs, [Config.String] is for people.
 //
 // It fails with a [*DSNError] if the Config is not valid as text, and if it has
-// parts that are none: a Connector, Options, a Logger.
+// parts that are none: a Connector, Options, a Logger, an Observer.
 func (c *Config) FormatDSN() (string, error) {
 	if fault := c.notText(); fault != nil {
 		return "", fault
@@ -31,8 +31,8 @@ func (c *Config) notText() *DSNError {
 		fault.Way = way
 		return fault
 	}
-	if c.Logger != nil {
-		return textFault("a Logger has no place in a DSN", way)
+	if c.Logger != nil || c.Observer != nil {
+		return textFault("a Logger or an Observer has no place in a DSN", way)
 	}
 	return nil
 }

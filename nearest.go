@@ -2,12 +2,16 @@ package rhizodat
 
 import "strings"
 
-// nearest returns the candidate with the smallest edit distance (Levenshtein)
-// to name, whatever its case; the first of equals.
+// nearest returns the candidate that begins with name, else the one with the
+// smallest edit distance (Levenshtein) to it; the first of equals. Case does not
+// count.
 func nearest(name string, candidates []string) string {
 	name = strings.ToLower(name)
 	best, least := "", -1
 	for _, candidate := range candidates {
+		if strings.HasPrefix(candidate, name) {
+			return candidate
+		}
 		if d := editDistance(name, candidate); least < 0 || d < least {
 			best, least = candidate, d
 		}

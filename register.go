@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/hlc"
 	"github.com/rhizodat/rhizodat-go/journal"
 )
 
@@ -21,6 +22,8 @@ type JournalOpener func(ctx context.Context, cfg JournalConfig, env StoreEnv) (j
 type StoreEnv struct {
 	// Config is the connector's own, with every default filled in. Read only.
 	Config *Config
+	// Wall is the connector's wall clock.
+	Wall hlc.Wall
 }
 
 // registry is written by init functions and read by every connector.
@@ -76,30 +79,50 @@ func leaveOut(adapter, tag string) {
 	registry.leftOut[adapter] = tag
 }
 
-func storeOpener(scheme string) (StoreOpener, bool) {
+// storeOpener finds what opens a store, or says that this program cannot.
+func storeOpener(name string, cfg StoreConfig) (StoreOpener, error) {
 	registry.mu.RLock()
-	defer registry.mu.RUnlock()
-	open, ok := registry.stores[scheme]
-	return open, ok
+	open, linked := registry.stores[cfg.Scheme()]
+	registry.mu.RUnlock()
+	if !linked {
+		return nil, notLinked(storeFault(name, "", ""), cfg.Scheme(), "RegisterStore")
+	}
+	return open, nil
 }
 
-func journalOpener(scheme string) (JournalOpener, bool) {
+// journalOpener finds what opens the journal, or says that this program cannot.
+func journalOpener(cfg JournalConfig) (JournalOpener, error) {
 	registry.mu.RLock()
-	defer registry.mu.RUnlock()
-	open, ok := registry.journals[scheme]
-	return open, ok
+	open, linked := registry.journals[cfg.Scheme()]
+	registry.mu.RUnlock()
+	if !linked {
+		return nil, notLinked(optionFault(journalKey, ""), cfg.Scheme(), "RegisterJournal")
+	}
+	return open, nil
 }
 
-func leftOutBy(adapter string) string {
+func notLinked(fault *DSNError, name, register string) *DSNError {
+	s, _ := findScheme(name)
+	adapter := name
+	if s.adapter != nil {
+		adapter = s.adapter.name
+	}
+	fault.Reason = "this program has no " + adapter + " adapter"
+	fault.Way = "import a package that makes it known (rhizodat." + register + ")"
 	registry.mu.RLock()
 	defer registry.mu.RUnlock()
-	return registry.leftOut[adapter]
+	if tag := registry.leftOut[adapter]; tag != "" {
+		fault.Way = "the build tag " + tag + " left it out"
+	}
+	return fault
 }
 
 // registeredScheme describes a scheme that is not in the table.
 func registeredScheme(name string) (scheme, bool) {
-	_, forStore := storeOpener(name)
-	_, forJournal := journalOpener(name)
+	registry.mu.RLock()
+	_, forStore := registry.stores[name]
+	_, forJournal := registry.journals[name]
+	registry.mu.RUnlock()
 	a := &adapter{name: name, place: wholePlace, shared: "both are one place", apart: "give each its own"}
 	return scheme{name: name, adapter: a, store: forStore, journal: forJournal}, forStore || forJournal
 }

@@ -16,10 +16,7 @@ func (c *Config) Validate() error {
 	if fault := c.check(); fault != nil {
 		return fault
 	}
-	if fault := c.checkAdapters(); fault != nil {
-		return fault
-	}
-	return nil
+	return c.checkAdapters()
 }
 
 // check is everything but the adapters. Its faults have no offset.
@@ -177,8 +174,7 @@ func (c *Config) checkPlaces() *DSNError {
 	}
 	place, _ := textPlace(c.Journal.URL)
 	if name, taken := places[place]; taken {
-		fault := storeFault(name, "the journal is on the graph of this store, whose fence would block the decision", "give the journal its own graph")
-		return fault
+		return storeFault(name, "the journal is on the graph of this store, whose fence would block the decision", "give the journal its own graph")
 	}
 	return nil
 }
@@ -204,32 +200,15 @@ func (c *Config) checkTimeouts() *DSNError {
 }
 
 // checkAdapters refuses what this program cannot open.
-func (c *Config) checkAdapters() *DSNError {
+func (c *Config) checkAdapters() error {
 	for _, name := range c.StoreNames() {
-		scheme := c.Stores[name].Scheme()
-		if _, linked := storeOpener(scheme); !linked {
-			reason, way := noAdapter(scheme, "RegisterStore")
-			return storeFault(name, reason, way)
+		if _, err := storeOpener(name, c.Stores[name]); err != nil {
+			return err
 		}
 	}
 	if c.Journal.IsZero() {
 		return nil
 	}
-	scheme := c.Journal.Scheme()
-	if _, linked := journalOpener(scheme); !linked {
-		reason, way := noAdapter(scheme, "RegisterJournal")
-		fault := optionFault(journalKey, reason)
-		fault.Way = way
-		return fault
-	}
-	return nil
-}
-
-func noAdapter(name, register string) (reason, way string) {
-	s, _ := findScheme(name)
-	reason = "this program has no " + s.adapter.name + " adapter"
-	if tag := leftOutBy(s.adapter.name); tag != "" {
-		return reason, "the build tag " + tag + " left it out"
-	}
-	return reason, "import a package that makes it known (rhizodat." + register + ")"
+	_, err := journalOpener(c.Journal)
+	return err
 }
