@@ -138,13 +138,7 @@ func (c *conn) scan(query string) (sqltext.Statement, error) {
 	if err != nil {
 		return st, err
 	}
-	switch st.Kind {
-	case sqltext.Plain, sqltext.Savepoint, sqltext.RollbackTo, sqltext.Release:
-		return st, nil
-	case sqltext.Begin, sqltext.Commit, sqltext.Rollback,
-		sqltext.PrepareTransaction, sqltext.CommitPrepared, sqltext.RollbackPrepared:
-	}
-	return st, st.Refusal()
+	return st, st.Kind.Refusal()
 }
 
 // route names the store of a statement: by its text, else by its context, else
