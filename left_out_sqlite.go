@@ -1,5 +1,0 @@
-//go:build rhizodat_no_sqlite
-
-package rhizodat
-
-func init() { leaveOut(fileAdapter.name, "rhizodat_no_sqlite") }
