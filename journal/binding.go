@@ -8,7 +8,7 @@ import (
 	"github.com/rhizodat/rhizodat-go/branches"
 )
 
-// Mismatch: a store is not the one that the journal knows by its name, or it
+// Mismatch means that a store is not the one that the journal knows by its name, or it
 // belongs to another journal. Nothing of it is touched until a person says so
 // (rhizorecover adopt).
 type Mismatch struct {
@@ -20,7 +20,7 @@ func (e *Mismatch) Error() string {
 	return fmt.Sprintf("rhizodat: check store %s: %s: if this is meant, run rhizorecover adopt --store %s", e.Store, e.Reason, e.Store)
 }
 
-// Kind: only a person can help.
+// Kind is Permanent: only a person can help.
 func (e *Mismatch) Kind() branches.Kind { return branches.Permanent }
 
 // Bind checks that store is the one that registry knows by name and that it
@@ -38,13 +38,16 @@ func Bind(ctx context.Context, registry Registry, name string, store branches.St
 	if err != nil {
 		return Registered{}, fmt.Errorf("rhizodat: check store %s: read journal: %w", name, err)
 	}
+	if identity.Moved() {
+		return Registered{}, &Mismatch{Store: name, Reason: fmt.Sprintf("the journal was made at %s and is now at %s", identity.Place, identity.Here)}
+	}
 	meta, err := keeper.Meta(ctx)
 	if err != nil {
 		return Registered{}, fmt.Errorf("rhizodat: check store %s: %w", name, err)
 	}
 	if meta.JournalID == "" {
 		bound := meta
-		bound.JournalID, bound.JournalPlace = identity.ID, identity.Place
+		bound.JournalID, bound.JournalPlace = identity.ID, identity.Here
 		if _, err := keeper.Bind(ctx, meta, bound); err != nil {
 			return Registered{}, fmt.Errorf("rhizodat: bind store %s: %w", name, err)
 		}
@@ -63,9 +66,9 @@ func Bind(ctx context.Context, registry Registry, name string, store branches.St
 func belongs(name string, meta branches.Meta, identity Identity) error {
 	switch {
 	case meta.JournalID != identity.ID:
-		return &Mismatch{Store: name, Reason: fmt.Sprintf("it belongs to journal %s at %s, this is journal %s at %s", meta.JournalID, meta.JournalPlace, identity.ID, identity.Place)}
-	case meta.JournalPlace != identity.Place:
-		return &Mismatch{Store: name, Reason: fmt.Sprintf("it belongs to journal %s at %s, this one carries the same id and is at %s: a copy", meta.JournalID, meta.JournalPlace, identity.Place)}
+		return &Mismatch{Store: name, Reason: fmt.Sprintf("it belongs to journal %s at %s, this is journal %s at %s", meta.JournalID, meta.JournalPlace, identity.ID, identity.Here)}
+	case meta.JournalPlace != identity.Here:
+		return &Mismatch{Store: name, Reason: fmt.Sprintf("it belongs to journal %s at %s, this one carries the same id and is at %s: a copy", meta.JournalID, meta.JournalPlace, identity.Here)}
 	}
 	return nil
 }

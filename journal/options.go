@@ -15,7 +15,7 @@ const (
 	DefaultMaxPayload = 64 << 20
 )
 
-// ErrNoLease: a unit under a lease was handed to a journal that keeps none.
+// ErrNoLease means that a unit under a lease was handed to a journal that keeps none.
 var ErrNoLease = errors.New("rhizodat: write journal record: this journal keeps no leases")
 
 // Options are what every kind of journal is opened with. The zero Options are

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/hlc"
@@ -21,7 +20,7 @@ type Record struct {
 	Note      Note
 }
 
-// Refs are the record's branches as stores know them.
+// Ref is branch b of the record as its store knows it.
 func (r Record) Ref(b Branch) branches.Ref {
 	return branches.Ref{
 		Txn: r.Txn, Store: b.Store, GID: b.GID,
@@ -56,14 +55,16 @@ type Branch struct {
 	extra    map[string]json.RawMessage
 }
 
-// Note is what the record carries beside the seeds' columns.
+// Note is what the record carries beside the seeds' columns. Keys that this
+// version does not know are kept. The zero Note is not written.
 type Note struct {
-	Claim   *Claim   `json:"claim,omitempty"`
-	Remarks []Remark `json:"remarks,omitempty"`
+	Claim   *Claim
+	Remarks []Remark
+	extra   map[string]json.RawMessage
 }
 
 // IsZero reports whether there is nothing to write.
-func (n Note) IsZero() bool { return n.Claim == nil && len(n.Remarks) == 0 }
+func (n Note) IsZero() bool { return n.Claim == nil && len(n.Remarks) == 0 && len(n.extra) == 0 }
 
 // Claim says who is rolling the record forward. It spares work; it is not what
 // makes finishing safe.
@@ -78,54 +79,4 @@ type Remark struct {
 	AtMS int64  `json:"at_ms"`
 	Who  string `json:"who"`
 	Text string `json:"text"`
-}
-
-// Names of the keys of a branch. They are format (docs/journal.md).
-const (
-	keyStore    = "store"
-	keyGID      = "gid"
-	keyTwoPhase = "two_phase"
-	keyPayload  = "payload"
-	keyOutcome  = "outcome"
-	keyReason   = "reason"
-)
-
-// MarshalJSON writes the branch with the keys it was read with.
-func (b Branch) MarshalJSON() ([]byte, error) {
-	m := make(map[string]any, len(b.extra)+6)
-	for k, v := range b.extra {
-		m[k] = v
-	}
-	m[keyStore], m[keyGID], m[keyTwoPhase], m[keyPayload] = b.Store, b.GID, b.TwoPhase, b.Payload
-	if b.Outcome != OutcomeNormal {
-		m[keyOutcome] = b.Outcome
-	}
-	if b.Reason != "" {
-		m[keyReason] = b.Reason
-	}
-	return json.Marshal(m)
-}
-
-// UnmarshalJSON reads a branch and keeps what it does not know.
-func (b *Branch) UnmarshalJSON(data []byte) error {
-	m := map[string]json.RawMessage{}
-	if err := json.Unmarshal(data, &m); err != nil {
-		return fmt.Errorf("rhizodat: read journal branch: %w", err)
-	}
-	*b = Branch{}
-	for key, into := range map[string]any{
-		keyStore: &b.Store, keyGID: &b.GID, keyTwoPhase: &b.TwoPhase,
-		keyPayload: &b.Payload, keyOutcome: &b.Outcome, keyReason: &b.Reason,
-	} {
-		if raw, ok := m[key]; ok {
-			if err := json.Unmarshal(raw, into); err != nil {
-				return fmt.Errorf("rhizodat: read journal branch: key %s: %w", key, err)
-			}
-			delete(m, key)
-		}
-	}
-	if len(m) > 0 {
-		b.extra = m
-	}
-	return nil
 }

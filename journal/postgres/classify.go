@@ -16,8 +16,7 @@ var errNotConfirmed = errors.New("the server stopped waiting for its synchronous
 
 // sqlState of err, empty where the server did not answer.
 func sqlState(err error) string {
-	var e *pgconn.PgError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code
 	}
 	return ""
@@ -25,8 +24,7 @@ func sqlState(err error) string {
 
 // Classify implements sqljournal.Dialect (design/protocol.md, section 9).
 func (d *dialect) Classify(err error) branches.Kind {
-	var e *pgconn.PgError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return classifyState(e)
 	}
 	var network net.Error

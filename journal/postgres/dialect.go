@@ -67,8 +67,8 @@ func placeExpr(system, schema string) string {
 // meet at the same key (docs/journal.md).
 func advisoryKey(purpose, schema string) string {
 	h := fnv.New64a()
-	h.Write([]byte("rhizodat." + purpose + ":" + schema)) // never fails
-	return strconv.FormatInt(int64(h.Sum64()), 10)        //nolint:gosec // G115: the bits are the key
+	_, _ = h.Write([]byte("rhizodat." + purpose + ":" + schema)) // never fails
+	return strconv.FormatInt(int64(h.Sum64()), 10)               //nolint:gosec // G115: the bits are the key
 }
 
 // Spelling implements sqljournal.Dialect.
@@ -83,8 +83,8 @@ func (d *dialect) Spelling(n sqljournal.Names) sqljournal.Spelling {
 		Lock:  `SELECT 1 FROM (SELECT pg_catalog.pg_advisory_xact_lock(` + advisoryKey("init", n.Schema) + `)) AS held`,
 		Tables: `SELECT CAST(pg_catalog.to_regclass(` + literal(n.Meta) + `) IS NOT NULL AS integer),
 			CAST(pg_catalog.to_regclass(` + literal(n.Journal) + `) IS NOT NULL AS integer)`,
-		IDs:  `(SELECT unnest(CAST(CAST($1 AS text) AS uuid[])))`,
-		List: func(ids []string) string { return "{" + strings.Join(ids, ",") + "}" },
+		Among: `dat_txn = ANY(CAST(CAST($1 AS text) AS uuid[]))`,
+		List:  func(ids []string) string { return "{" + strings.Join(ids, ",") + "}" },
 		// Base64 holds no quote and no backslash, so this finds payloads
 		// only. JSON functions would fail on the NULs that JSON may hold.
 		Light: `CASE WHEN octet_length(branches) <= 8192 THEN branches
@@ -96,14 +96,17 @@ func (d *dialect) Spelling(n sqljournal.Names) sqljournal.Spelling {
 func (d *dialect) Layout(v int, n sqljournal.Names) []string {
 	switch v {
 	case 1:
-		texts := []string{`CREATE TABLE IF NOT EXISTS ` + n.Journal + ` (
+		table := `CREATE TABLE IF NOT EXISTS ` + n.Journal + ` (
 	dat_txn uuid PRIMARY KEY,
 	state text NOT NULL,
 	dat_tx_time bigint,
 	branches text NOT NULL,
 	created_ms bigint NOT NULL,
-	updated_ms bigint NOT NULL)`}
-		return texts
+	updated_ms bigint NOT NULL)`
+		if n.Schema == "" {
+			return []string{table}
+		}
+		return []string{createSchema(n.Schema), table}
 	case 2:
 		return []string{
 			`ALTER TABLE ` + n.Journal + `
@@ -134,6 +137,16 @@ func (d *dialect) Layout(v int, n sqljournal.Names) []string {
 		}
 	}
 	return nil
+}
+
+// createSchema asks first: CREATE SCHEMA IF NOT EXISTS wants the right to create
+// one even where it is there.
+func createSchema(schema string) string {
+	return `DO $$ BEGIN
+	IF pg_catalog.to_regnamespace(` + literal(pgx.Identifier{schema}.Sanitize()) + `) IS NULL THEN
+		CREATE SCHEMA ` + pgx.Identifier{schema}.Sanitize() + `;
+	END IF;
+END $$`
 }
 
 // Place implements sqljournal.Dialect: pg:<system identifier>/<database>/<schema>.

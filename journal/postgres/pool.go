@@ -83,7 +83,7 @@ func (p *pool) get(ctx context.Context) (*link, error) {
 		if l == nil {
 			return p.connect(ctx)
 		}
-		if p.wall.Now().Sub(l.used).Abs() < pingAfter || l.conn.Ping(ctx) == nil {
+		if l.alive(ctx, p.wall.Now()) {
 			return l, nil
 		}
 		l.goodbye()
@@ -160,6 +160,11 @@ func (p *pool) put(l *link) {
 	for _, o := range old {
 		o.goodbye()
 	}
+}
+
+// alive asks the server where the connection was idle for longer.
+func (l *link) alive(ctx context.Context, now time.Time) bool {
+	return now.Sub(l.used).Abs() < pingAfter || l.conn.Ping(ctx) == nil
 }
 
 // usable reports whether the connection is idle and in no transaction.

@@ -52,7 +52,7 @@ func Open(location string, opts Options) (journal.Journal, error) {
 	} else {
 		config = config.Copy()
 	}
-	opts.Options = opts.Options.WithDefaults()
+	opts.Options = opts.WithDefaults()
 	pool := newPool(config, opts)
 	return sqljournal.New(pool, &dialect{schema: schema, wall: opts.Wall}, opts.Options), nil
 }

@@ -46,7 +46,7 @@ func (dialect) Spelling(n sqljournal.Names) sqljournal.Spelling {
 		Fence:    `(SELECT fence FROM ` + n.Meta + `)`,
 		Tables: `SELECT (SELECT count(*) FROM main.sqlite_master WHERE type = 'table' AND name = 'dat_journal_meta'),
 			(SELECT count(*) FROM main.sqlite_master WHERE type = 'table' AND name = 'dat_journal')`,
-		IDs: `(SELECT value FROM json_each($1))`,
+		Among: `dat_txn IN (SELECT value FROM json_each($1))`,
 		List: func(ids []string) string {
 			text, _ := json.Marshal(ids) // strings always marshal
 			return string(text)

@@ -141,7 +141,7 @@ func (c *dbConn) one(ctx context.Context, s Stmt) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // rows.Err has said what there is to say
 	names, err := rows.Columns()
 	if err != nil {
 		return Result{}, err

@@ -104,10 +104,10 @@ type Spelling struct {
 	// Tables is a query of two numbers, 0 or 1: whether there is the table Meta,
 	// and the table Journal.
 	Tables string
-	// IDs is a relation of one column of dat_txn made from parameter $1, which
-	// List encodes.
-	IDs  string
-	List func(ids []string) string
+	// Among is the condition that dat_txn is one of parameter $1, which List
+	// encodes.
+	Among string
+	List  func(ids []string) string
 	// Light is the expression for branches without large payloads.
 	Light string
 	// Param rewrites $1; nil keeps it.

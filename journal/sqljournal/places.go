@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// ErrClosed: the journal was closed.
+// ErrClosed means that the journal was closed.
 var ErrClosed = errors.New("rhizodat: take journal session: the journal is closed")
 
 // Places counts the journal's places. One more than commits may hold is kept

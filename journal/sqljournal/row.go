@@ -96,12 +96,3 @@ func oneRow(res Result) ([]any, error) {
 }
 
 func asTime(v any) (hlc.Time, error) { return asInt[hlc.Time](v) }
-
-// orNull keeps what does not apply NULL in the table.
-func orNull[T comparable](v T) any {
-	var zero T
-	if v == zero {
-		return nil
-	}
-	return v
-}

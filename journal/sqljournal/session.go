@@ -206,7 +206,7 @@ func (s *session) abort(ctx context.Context, txn branches.TxnID, durability jour
 	if guard.Off(guard.Forced) {
 		durability = journal.Unforced
 	}
-	for {
+	for range abortRounds {
 		q, err := s.j.ready(ctx, s.conn)
 		if err != nil {
 			return "", err
@@ -242,7 +242,12 @@ func (s *session) abort(ctx context.Context, txn branches.TxnID, durability jour
 			return "", err
 		}
 	}
+	return "", errors.New("the record can be neither changed nor inserted: is a trigger or a policy on the table?")
 }
+
+// abortRounds: one for the record, one for a lost S4 that came in between, one
+// for a record that compaction removed.
+const abortRounds = 4
 
 // Read implements journal.Session.
 func (s *session) Read(ctx context.Context, txn branches.TxnID) (journal.Record, error) {

@@ -17,7 +17,7 @@ type statements struct {
 	create, whyNot             string // S4
 	prepare, decide, abort     string // S6, S7, presumed abort
 	forbid                     string // ABORTED inserted when there is no record
-	state, read, version       string
+	state, read                string
 	finish, annotate, harden   string // S10
 	identify, place            string
 	stores, register, oneStore string
@@ -25,7 +25,7 @@ type statements struct {
 	removable, final           string
 	raiseHorizon, remove       string
 	horizon, highWater, clock  string
-	setLayout, layout, newRow  string
+	layout                     string
 }
 
 // columns of a record as decode reads them; the branches are chosen by the caller.
@@ -35,7 +35,7 @@ func newStatements(n Names, s Spelling) *statements {
 	q := &statements{Spelling: s, words: strings.NewReplacer(
 		"{journal}", n.Journal, "{meta}", n.Meta, "{store}", n.Store,
 		"{uuid}", s.UUID, "{now}", s.Now, "{greatest}", s.Greatest, "{fence}", s.Fence, "{light}", s.Light,
-		"{ids}", s.IDs, "{final}", inStates(finals()...), "{columns}", columns,
+		"{among}", s.Among, "{final}", inStates(finals()...), "{columns}", columns,
 	)}
 	q.commits()
 	q.lists()
@@ -95,7 +95,7 @@ func (q *statements) commits() {
 		ON CONFLICT (dat_txn) DO NOTHING`)
 	q.state = q.text(`SELECT state FROM {journal} WHERE ` + one)
 	q.read = q.text(`SELECT {columns} branches FROM {journal} WHERE ` + one)
-	q.finish = q.change(journal.StateDone, ``, `dat_txn IN {ids}`+expecting(journal.StateDone))
+	q.finish = q.change(journal.StateDone, ``, `{among}`+expecting(journal.StateDone))
 }
 
 func (q *statements) lists() {
@@ -120,17 +120,16 @@ func (q *statements) registers() {
 	q.sweep = q.text(`UPDATE {store} SET sweeps = sweeps + 1
 		WHERE name = CAST($1 AS text) AND sweeps = CAST($2 AS bigint) RETURNING sweeps`)
 	q.layout = q.text(`SELECT layout FROM {meta}`)
-	q.setLayout = q.text(`UPDATE {meta} SET layout = CAST($1 AS integer)`)
 }
 
 func (q *statements) compacts() {
 	q.removable = q.text(`SELECT {columns} {light} FROM {journal}
 		WHERE state {final} AND updated_ms < CAST($1 AS bigint) ORDER BY updated_ms, dat_txn LIMIT CAST($2 AS bigint)`)
 	q.final = q.text(`SELECT CAST(dat_txn AS text), coalesce(dat_tx_time, 0) FROM {journal}
-		WHERE dat_txn IN {ids} AND state {final}`)
+		WHERE {among} AND state {final}`)
 	q.raiseHorizon = q.text(`UPDATE {meta} SET horizon_ms = {greatest}(horizon_ms, CAST($1 AS bigint)),
 		hlc = {greatest}(hlc, CAST($2 AS bigint))`)
-	q.remove = q.text(`DELETE FROM {journal} WHERE dat_txn IN {ids} AND state {final}`)
+	q.remove = q.text(`DELETE FROM {journal} WHERE {among} AND state {final}`)
 	q.horizon = q.text(`SELECT horizon_ms FROM {meta}`)
 	q.highWater = q.text(`SELECT {greatest}({greatest}(hlc, {fence}),
 		coalesce((SELECT max(dat_tx_time) FROM {journal}), 0)) FROM {meta}`)
