@@ -56,8 +56,8 @@ func double(ctx context.Context, r *rig, rounds int) {
 		if k > 1 {
 			goal, ok = ">=0.9", ratio.median >= .9
 		}
-		figure(fmt.Sprintf("double_%d_ratio", k), fmt.Sprintf("%.3f", ratio.median), goal, ok)
-		figure(fmt.Sprintf("double_%d_lock_window_ms", k), fmt.Sprintf("%.3f", quartilesOf(w.sample).median), ">=0", true)
+		figure(fmt.Sprintf("time_double_%d_ratio", k), fmt.Sprintf("%.3f", ratio.median), goal, ok)
+		figure(fmt.Sprintf("time_double_%d_lock_window_ms", k), fmt.Sprintf("%.3f", quartilesOf(w.sample).median), ">=0", true)
 		must(ours.Close())
 		theirs.Close()
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	_ "github.com/jackc/pgx/v5/stdlib" // the opponent's driver, "pgx"
 
-	"github.com/rhizodat/rhizodat-go"
 	"github.com/rhizodat/rhizodat-go/internal/pgserver"
 )
 
@@ -135,5 +134,3 @@ func mask(err error) string {
 	}
 	return text
 }
-
-var _ = rhizodat.DriverName

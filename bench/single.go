@@ -44,7 +44,7 @@ func single(ctx context.Context, r *rig, rounds int) {
 		per := func(d time.Duration) time.Duration { return d / time.Duration(w.n) }
 		fmt.Printf("%-12s pgx : ours %s   control pgx : pgx %s   pgx : ours with a marker %s   (medians %s : %s)\n",
 			w.name, ratio, control, withMarker, per(t), per(o))
-		figure("single_"+w.name+"_ratio", fmt.Sprintf("%.3f", ratio.median), ">=0.95", ratio.median >= .95)
+		figure("time_single_"+w.name+"_ratio", fmt.Sprintf("%.3f", ratio.median), ">=0.95", ratio.median >= .95)
 		extra := allocs(w.n, func() error { return w.run(ours) }) - allocs(w.n, func() error { return w.run(pgxDB) })
 		if w.name == "transaction" {
 			extra /= 2 // two statements

@@ -1,0 +1,47 @@
+// Command bench measures the driver side by side with what it competes with:
+// pgx/v5/stdlib for one store, and a hand-written two-phase commit without
+// recovery (bench/floor) for two. Everything runs interleaved in one process on
+// throw-away servers that force every write; what is printed are medians of
+// paired ratios with their quartiles, beside a control pair, since a shared
+// machine's bare times say little.
+//
+//	go run ./bench -rounds 9
+//
+// Each line `figure NAME VALUE GOAL ok|short` is for scripts to read.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+
+	"github.com/rhizodat/rhizodat-go"
+)
+
+func main() {
+	rounds := flag.Int("rounds", 9, "interleaved rounds of each measurement")
+	only := flag.String("only", "", "one part: single, double or recovery")
+	records := flag.Int("records", 1000, "transactions in doubt for the recovery part")
+	flag.Parse()
+	ctx := context.Background()
+
+	r, err := newRig(ctx)
+	must(err)
+	defer r.close()
+	cfg, err := rhizodat.ParseDSN(r.dsn())
+	must(err)
+	connector, err := rhizodat.NewConnector(cfg)
+	must(err)
+	must(connector.Install(ctx))
+	must(connector.Close())
+
+	part := func(name string, run func()) {
+		if *only == "" || *only == name {
+			fmt.Printf("\n== %s ==\n", name)
+			run()
+		}
+	}
+	part("single", func() { single(ctx, r, *rounds) })
+	part("double", func() { double(ctx, r, *rounds) })
+	part("recovery", func() { inDoubt(ctx, r, *records) })
+}
