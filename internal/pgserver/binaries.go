@@ -16,6 +16,11 @@ import (
 // directory in which [Find] looks.
 const EnvBinDir = "RHIZODAT_PG_BINDIR"
 
+// EnvServer names the environment variable with the postgres:// URL of a
+// superuser on a server that tests and demos may use in place of one of their own.
+// It needs max_prepared_transactions of 20 or more and room for 100 connections.
+const EnvServer = "RHIZODAT_TEST_PG"
+
 // ErrNoServer says that no PostgreSQL server binaries were found.
 var ErrNoServer = errors.New("rhizodat: find postgres server: no initdb, pg_ctl and postgres in PATH, " +
 	"/usr/lib/postgresql/*/bin or pg_config --bindir (Debian: scripts/setup.sh installs them)")

@@ -24,11 +24,6 @@ import (
 	"github.com/rhizodat/rhizodat-go/internal/pgserver"
 )
 
-// EnvServer names the environment variable with the postgres:// URL of a
-// superuser on a server that tests may use. It needs max_prepared_transactions
-// of 20 or more and room for 100 connections.
-const EnvServer = "RHIZODAT_TEST_PG"
-
 // leastPrepared is what the tests of a package need at a time.
 const leastPrepared = 20
 
@@ -51,7 +46,7 @@ type Cluster struct {
 }
 
 var shared = sync.OnceValues(func() (*Cluster, error) {
-	if dsn := os.Getenv(EnvServer); dsn != "" {
+	if dsn := os.Getenv(pgserver.EnvServer); dsn != "" {
 		return external(dsn)
 	}
 	// Not of any test's context: the cluster is for all of them, and ends with
@@ -126,7 +121,7 @@ func external(dsn string) (*Cluster, error) {
 	base, err := url.Parse(dsn)
 	if err != nil || base.Scheme != "postgres" && base.Scheme != "postgresql" {
 		// Without err: it would print the URL and its password.
-		return nil, errors.New("rhizodat: read " + EnvServer + ": not a postgres:// URL")
+		return nil, errors.New("rhizodat: read " + pgserver.EnvServer + ": not a postgres:// URL")
 	}
 	if strings.Trim(base.Path, "/") == "" {
 		base.Path = "/postgres"
@@ -135,15 +130,15 @@ func external(dsn string) (*Cluster, error) {
 	defer cancel()
 	conn, err := pgx.Connect(ctx, base.String())
 	if err != nil {
-		return nil, fmt.Errorf("rhizodat: reach server of "+EnvServer+": %w", err)
+		return nil, fmt.Errorf("rhizodat: reach server of "+pgserver.EnvServer+": %w", err)
 	}
 	var slots int
 	err = conn.QueryRow(ctx, "SELECT current_setting('max_prepared_transactions')::int").Scan(&slots)
 	if err := errors.Join(err, conn.Close(ctx)); err != nil {
-		return nil, fmt.Errorf("rhizodat: ask server of "+EnvServer+": %w", err)
+		return nil, fmt.Errorf("rhizodat: ask server of "+pgserver.EnvServer+": %w", err)
 	}
 	if slots < leastPrepared {
-		return nil, fmt.Errorf("rhizodat: check server of "+EnvServer+": max_prepared_transactions is %d, tests need %d",
+		return nil, fmt.Errorf("rhizodat: check server of "+pgserver.EnvServer+": max_prepared_transactions is %d, tests need %d",
 			slots, leastPrepared)
 	}
 	return &Cluster{base: base}, nil

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# The benchmarks, side by side with their opponents in one run. Figures named
+# time_... are timings of a machine that others may be using: they are printed,
+# and short ones do not fail the run.
+#
+#   scripts/bench.sh [FLAG OF bench ...]
+. "$(dirname "$0")/lib.sh"
+
+need bench
+[ -n "${RHIZODAT_TEST_PG:-}" ] || scripts/setup.sh postgresql
+program=$(build ./bench)
+# PostgreSQL's own settings: a benchmark without fsync says nothing.
+figures --noisy time_ -- with_server -- "$program" "$@"

@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# Installs what building and testing this project needs and this machine
+# lacks: with apt-get as root or through sudo, and the linter into ./bin. It starts no
+# service, makes no system cluster, and does nothing the second time.
+#
+#   scripts/setup.sh [PART ...]    parts: go compiler postgresql pgbouncer linters; default all
+. "$(dirname "$0")/lib.sh"
+
+readonly oldest_go=1.26 linter_version=2.15.0
+
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		left_out "installing needs root or sudo: $*"
+	fi
+}
+
+# install_packages WHAT PACKAGE ...: WHAT names the part for people.
+install_packages() {
+	local what=$1
+	shift
+	command -v apt-get >/dev/null ||
+		left_out "$what: no apt-get on this system; install it by its own means and run this again"
+	say "setup: installing $what ($*)"
+	if [ -z "${lists_read:-}" ]; then
+		as_root apt-get update -qq
+		lists_read=yes
+	fi
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >"$cache/apt.log" 2>&1 || {
+		tail -n 20 "$cache/apt.log"
+		die "apt-get could not install $*"
+	}
+}
+
+setup_go() {
+	command -v go >/dev/null ||
+		left_out "Go $oldest_go or newer: not found; get it from https://go.dev/dl/"
+	local found
+	found=$(go env GOVERSION) # go1.26.1, or "devel go1.27-..."
+	found=${found#devel }
+	found=${found#go}
+	[ "$(printf '%s\n' "$oldest_go" "$found" | sort -V | head -n 1)" = "$oldest_go" ] ||
+		left_out "Go $oldest_go or newer: this is $found; get a newer one from https://go.dev/dl/"
+	say "setup: Go $found"
+}
+
+# The race detector needs cgo, and cgo a C compiler.
+setup_compiler() {
+	command -v "$(go env CC)" >/dev/null || install_packages "a C compiler" gcc libc6-dev
+	say "setup: C compiler $(go env CC)"
+}
+
+# without_services runs a command while Debian's packages may start nothing.
+without_services() (
+	policy=/usr/sbin/policy-rc.d
+	if [ ! -e "$policy" ]; then
+		trap 'as_root rm -f "$policy"' EXIT
+		printf '#!/bin/sh\nexit 101\n' >"$cache/policy-rc.d"
+		as_root install -m 755 "$cache/policy-rc.d" "$policy"
+	fi
+	"$@"
+)
+
+setup_postgresql() {
+	local pg
+	pg=$(build ./testbed/pg)
+	if ! "$pg" find >/dev/null 2>&1; then
+		without_services install_postgresql
+	fi
+	say "setup: $("$pg" find)"
+}
+
+# install_postgresql keeps the package from making a cluster: this project
+# makes its own, and one that nobody wants would start with the machine.
+install_postgresql() (
+	install_packages "PostgreSQL's cluster tools" postgresql-common
+	no_cluster=/etc/postgresql-common/createcluster.d/rhizodat-setup.conf
+	trap 'as_root rm -f "$no_cluster"' EXIT
+	printf 'create_main_cluster = false\n' >"$cache/createcluster.conf"
+	as_root install -D -m 644 "$cache/createcluster.conf" "$no_cluster"
+	install_packages "PostgreSQL's server" postgresql
+)
+
+setup_pgbouncer() {
+	# Debian keeps it where only root's PATH looks.
+	local PATH=$PATH:/usr/sbin
+	if ! command -v pgbouncer >/dev/null; then
+		without_services install_packages PgBouncer pgbouncer
+		if [ -d /run/systemd/system ]; then
+			as_root systemctl --quiet disable pgbouncer # else it starts with the machine
+		fi
+	fi
+	say "setup: $(pgbouncer --version | head -n 1)"
+}
+
+setup_linters() {
+	local found=
+	[ ! -x bin/golangci-lint ] || found=$(bin/golangci-lint version --short)
+	if [ "${found#v}" != "$linter_version" ]; then
+		say "setup: building golangci-lint $linter_version into bin/ (some minutes)"
+		GOBIN=$PWD/bin go install "github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$linter_version"
+	fi
+	command -v shellcheck >/dev/null || install_packages ShellCheck shellcheck
+	say "setup: golangci-lint $linter_version, $(shellcheck --version | sed -n 's/^version: /ShellCheck /p')"
+}
+
+setup_go
+[ $# -gt 0 ] || set -- compiler postgresql pgbouncer linters
+for part; do
+	case $part in
+	go) ;; # always checked
+	compiler | postgresql | pgbouncer | linters) "setup_$part" ;;
+	*) die "no such part: $part" ;;
+	esac
+done

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# All tests, against real servers, with nothing skipped: the units and the
+# facade with the race detector, then the ORMs of the nested module testbed/orm.
+# The last line is "N passed, N failed, N skipped"; a skip is a failure here.
+#
+#   scripts/test.sh [FLAG OF GO TEST ...]
+. "$(dirname "$0")/lib.sh"
+
+if [ -z "${RHIZODAT_TEST_PG:-}" ]; then
+	scripts/setup.sh compiler postgresql pgbouncer
+	# One server for all packages. No test of the shared server crashes the
+	# machine, so it need not sync.
+	with_server fsync=off full_page_writes=off max_connections=400 -- scripts/test.sh "$@"
+	exit
+fi
+
+run() {
+	local status=0
+	go test -json -race -shuffle=on -count=1 -timeout=15m "$@" ./... || status=1
+	if [ -d testbed/orm ]; then
+		(cd testbed/orm && go test -json -count=1 -timeout=10m "$@" ./...) || status=1
+	fi
+	return "$status"
+}
+
+PATH=$PATH:/usr/sbin # PgBouncer lies there
+go vet ./...
+tally=$(build ./testbed/tally)
+run "$@" | "$tally"
