@@ -260,7 +260,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	if err != nil {
 		return nil, err
 	}
-	t := &tx{conn: c, ctx: ctx, opts: opts, unit: &coordinator.Unit{Txn: txn}, handle: handleOf(ctx)}
+	t := &tx{conn: c, ctx: ctx, opts: opts, unit: &coordinator.Unit{Txn: txn}, handle: Tracked(ctx)}
 	c.tx = t
 	if c.only != nil {
 		if _, err := c.reach(ctx, c.only.name); err != nil {

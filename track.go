@@ -32,17 +32,23 @@ func Track(ctx context.Context) (context.Context, *Handle) {
 	return context.WithValue(ctx, handleKey{}, h), h
 }
 
+// Tracked returns the handle that ctx carries, nil for none. Run and Retry give
+// every attempt one of its own: inside their functions it tells the dat_txn,
+// for rows that keep it.
+func Tracked(ctx context.Context) *Handle {
+	h, _ := ctx.Value(handleKey{}).(*Handle)
+	return h
+}
+
 // Outcome returns what is known so far: the unit's DatTxn once it has begun,
-// and its Verdict once it has ended.
+// and its Verdict once it has ended. Nothing is known to a nil Handle.
 func (h *Handle) Outcome() Outcome {
+	if h == nil {
+		return Outcome{}
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.outcome
-}
-
-func handleOf(ctx context.Context) *Handle {
-	h, _ := ctx.Value(handleKey{}).(*Handle)
-	return h
 }
 
 func (h *Handle) begin(c *Connector, txn branches.TxnID) {
