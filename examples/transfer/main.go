@@ -1,0 +1,160 @@
+// Command transfer moves money between the accounts of two databases: one
+// sql.Tx over both, which commits in both or in neither, whenever the program
+// is killed.
+//
+//	transfer -dsn "bank_a=postgres://… bank_b=postgres://… journal=postgres://…" -init
+//	transfer -dsn "…" -workers 8 -n 1000
+//
+// "rhizorecover init" with the same DSN comes first. Each outcome is printed as
+// a line "dat_txn verdict"; with -ack the program goes on only when a line has
+// come back on its standard input, so that who started it knows everything that
+// it knew (make demo kills it).
+package main
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	rhizodat "github.com/rhizodat/rhizodat-go"
+)
+
+const (
+	accounts = 100 // in each bank
+	opening  = 100 // in each account
+	highest  = 60  // transfer: now and then an account cannot pay it
+)
+
+func main() {
+	dsn := flag.String("dsn", os.Getenv("RHIZODAT_DSN"), "stores bank_a and bank_b, and a journal (default: RHIZODAT_DSN)")
+	install := flag.Bool("init", false, "make the tables, fill the accounts, and end")
+	workers := flag.Int("workers", 8, "transfers at a time")
+	number := flag.Int64("n", 0, "transfers in all; 0 goes on until SIGTERM")
+	ack := flag.Bool("ack", false, "wait for a line on standard input after each outcome")
+	flag.Parse()
+
+	db, err := sql.Open("rhizodat", *dsn)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close() //nolint:errcheck // the program ends; what it still owes the journal, recovery writes
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	if *install {
+		err = openBanks(ctx, db)
+	} else {
+		err = work(ctx, db, *workers, *number, &reporter{ack: *ack, in: bufio.NewReader(os.Stdin)})
+	}
+	if err != nil {
+		log.Fatal(err) //nolint:gocritic // see above
+	}
+}
+
+// openBanks makes both banks in one transaction, too.
+func openBanks(ctx context.Context, db *sql.DB) error {
+	_, err := rhizodat.Run(ctx, db, rhizodat.Policy{}, func(ctx context.Context, tx *sql.Tx) error {
+		for _, bank := range []string{"bank_a", "bank_b"} {
+			for _, statement := range []string{
+				`CREATE TABLE accounts (id int PRIMARY KEY, balance bigint NOT NULL)`,
+				`CREATE TABLE transfers (dat_txn uuid PRIMARY KEY, account int NOT NULL, amount bigint NOT NULL)`,
+				fmt.Sprintf(`INSERT INTO accounts SELECT id, %d FROM generate_series(1, %d) id`, opening, accounts),
+			} {
+				if _, err := tx.ExecContext(ctx, "store:"+bank+" "+statement); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// work runs transfers until enough were tried or ctx ends.
+func work(ctx context.Context, db *sql.DB, workers int, number int64, out *reporter) error {
+	var tried atomic.Int64
+	errs := make([]error, workers)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			for errs[i] == nil && ctx.Err() == nil && (tried.Add(1) <= number || number == 0) {
+				errs[i] = transfer(ctx, db, out)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// transfer moves a random amount between two random accounts, one in each
+// bank, and tells how that ended.
+func transfer(ctx context.Context, db *sql.DB, out *reporter) error {
+	a, b := 1+rand.IntN(accounts), 1+rand.IntN(accounts)
+	amount := rand.Int64N(2*highest+1) - highest // from a to b, or back
+	policy := rhizodat.Policy{OnRetry: func(ctx context.Context, _ int, _ error) {
+		out.tell(rhizodat.Tracked(ctx).Outcome()) // aborted, and tried again under a new dat_txn
+	}}
+	outcome, err := rhizodat.Run(ctx, db, policy, func(ctx context.Context, tx *sql.Tx) error {
+		// Always bank_a first: two stores cannot see each other's locks, so an
+		// order is all that keeps two transfers from waiting for each other.
+		if err := book(ctx, tx, "bank_a", a, -amount); err != nil {
+			return err
+		}
+		return book(ctx, tx, "bank_b", b, amount)
+	})
+	out.tell(outcome)
+	var doubt *rhizodat.InDoubt
+	if errors.Is(err, errPoor) || errors.As(err, &doubt) || ctx.Err() != nil {
+		return nil // nothing happened, or recovery decides: it was told, and the next transfer is another
+	}
+	return err
+}
+
+var errPoor = errors.New("the account cannot pay this")
+
+// book changes one account. The row in transfers has its dat_txn, so that
+// anybody can ask later what this transaction did here.
+func book(ctx context.Context, tx *sql.Tx, bank string, account int, amount int64) error {
+	ctx = rhizodat.WithStore(ctx, bank)
+	paid, err := tx.ExecContext(ctx, `UPDATE accounts SET balance = balance + $1 WHERE id = $2 AND balance + $1 >= 0`, amount, account)
+	if err != nil {
+		return err
+	}
+	if n, err := paid.RowsAffected(); err != nil {
+		return err
+	} else if n == 0 {
+		return errPoor
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO transfers (dat_txn, account, amount) VALUES ($1, $2, $3)`,
+		rhizodat.Tracked(ctx).Outcome().DatTxn.String(), account, amount)
+	return err
+}
+
+// reporter prints outcomes, one at a time.
+type reporter struct {
+	mu  sync.Mutex
+	ack bool
+	in  *bufio.Reader
+}
+
+func (r *reporter) tell(o rhizodat.Outcome) {
+	if o.DatTxn.IsZero() {
+		return // it never began
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Println(o.DatTxn, o.Verdict)
+	if r.ack {
+		_, _ = r.in.ReadString('\n') // at its end nobody listens any more
+	}
+}
