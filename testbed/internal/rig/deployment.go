@@ -1,0 +1,142 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Deployment is the databases of one DSN.
+type Deployment struct {
+	Stores  map[string]*Database
+	Journal *Database
+	// Ledger is a query that every store answers: the dat_txn of each unit that
+	// took effect there, and in how many stores such a unit writes, as text.
+	Ledger string
+}
+
+// DSN of the deployment, with options behind it.
+func (d *Deployment) DSN(options string) string {
+	var dsn strings.Builder
+	for _, name := range d.Names() {
+		fmt.Fprintf(&dsn, "%s=%s ", name, d.Stores[name].DSN)
+	}
+	return dsn.String() + "journal=" + d.Journal.DSN + " " + options
+}
+
+// Names of the stores, sorted.
+func (d *Deployment) Names() []string { return slices.Sorted(maps.Keys(d.Stores)) }
+
+// States are the records of the journal, dat_txn to state.
+func (d *Deployment) States(ctx context.Context) (map[string]string, error) {
+	return d.Journal.Pairs(ctx, `SELECT dat_txn::text, state FROM dat_journal`)
+}
+
+// Prepared lists the gids prepared in any store.
+func (d *Deployment) Prepared(ctx context.Context) ([]string, error) {
+	var all []string
+	for _, name := range d.Names() {
+		gids, err := d.Stores[name].Prepared(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, gids...)
+	}
+	return all, nil
+}
+
+// Fates counts, for every dat_txn that left a trace in a store, in how many
+// stores it took effect and in how many it writes.
+func (d *Deployment) Fates(ctx context.Context) (map[string]Fate, error) {
+	fates := map[string]Fate{}
+	for _, name := range d.Names() {
+		pairs, err := d.Stores[name].Pairs(ctx, d.Ledger)
+		if err != nil {
+			return nil, err
+		}
+		for txn, stores := range pairs {
+			fate := fates[txn]
+			fate.In++
+			if fate.Of, err = strconv.Atoi(stores); err != nil {
+				return nil, fmt.Errorf("read ledger: %w", err)
+			}
+			fates[txn] = fate
+		}
+	}
+	return fates, nil
+}
+
+// Fate says in how many of its stores a unit took effect.
+type Fate struct{ In, Of int }
+
+// None reports whether it took effect nowhere.
+func (f Fate) None() bool { return f.In == 0 }
+
+// Whole reports whether it took effect everywhere.
+func (f Fate) Whole() bool { return f.In > 0 && f.In == f.Of }
+
+func (f Fate) String() string {
+	switch {
+	case f.None():
+		return "none"
+	case f.Whole():
+		return "all"
+	}
+	return fmt.Sprintf("%d of %d", f.In, f.Of)
+}
+
+// Judge compares what was reported (dat_txn to the text of its verdict) with
+// what the stores and the journal hold when recovery is over. Each violation is
+// one line.
+func (d *Deployment) Judge(ctx context.Context, reported map[string]string) ([]string, error) {
+	fates, err := d.Fates(ctx)
+	if err != nil {
+		return nil, err
+	}
+	states, err := d.States(ctx)
+	if err != nil {
+		return nil, err
+	}
+	gids, err := d.Prepared(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, gid := range gids {
+		found = append(found, "still prepared: "+gid)
+	}
+	for _, txn := range slices.Sorted(maps.Keys(fates)) {
+		if fate := fates[txn]; !fate.Whole() {
+			found = append(found, fmt.Sprintf("%s took effect in %s of its stores", txn, fate))
+		}
+	}
+	for _, txn := range slices.Sorted(maps.Keys(states)) {
+		switch state, fate := states[txn], fates[txn]; {
+		case state != "DONE" && state != "ABORTED":
+			found = append(found, fmt.Sprintf("%s is left %s", txn, state))
+		case state == "ABORTED" && !fate.None(), state == "DONE" && !fate.Whole():
+			found = append(found, fmt.Sprintf("%s is %s and took effect in %s", txn, state, fate))
+		}
+	}
+	for _, txn := range slices.Sorted(maps.Keys(reported)) {
+		if !True(reported[txn], fates[txn]) {
+			found = append(found, fmt.Sprintf("%s was reported %s and took effect in %s", txn, reported[txn], fates[txn]))
+		}
+	}
+	return found, nil
+}
+
+// True reports whether what a unit's Commit said of it is so. Nothing follows
+// from "in doubt" and "heuristic".
+func True(verdict string, fate Fate) bool {
+	switch verdict {
+	case "committed", "pending":
+		return fate.Whole()
+	case "aborted":
+		return fate.None()
+	}
+	return true
+}
