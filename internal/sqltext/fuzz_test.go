@@ -18,6 +18,7 @@ func FuzzScan(f *testing.F) {
 		} else {
 			checkStatement(t, text, got)
 		}
+		checkShortcut(t, text, got, err)
 		checkHidden(t, text)
 		checkControlBehind(t, text)
 	})
@@ -54,6 +55,17 @@ func checkStatement(t *testing.T, text string, got sqltext.Statement) {
 	want.Store = ""
 	if err != nil || again != want {
 		t.Errorf("Scan(%q) = %+v, and its text again %+v, %v", text, got, again, err)
+	}
+}
+
+// checkShortcut compares the quick answer for plain statements with the slow one,
+// which a comment behind an empty statement asks for.
+func checkShortcut(t *testing.T, text string, got sqltext.Statement, err error) {
+	t.Helper()
+	want, wantErr := sqltext.Scan(text + "\n; -- c")
+	got.Text, want.Text = "", ""
+	if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() || got != want {
+		t.Errorf("Scan(%q) = %+v, %v, and read closely %+v, %v", text, got, err, want, wantErr)
 	}
 }
 

@@ -71,7 +71,6 @@ func (r *reader) start(t token, top bool) {
 	found := r.marker(t)
 	if top {
 		r.statements++
-		r.depth = 0
 		v := noVerb
 		if t.kind == tokenWord {
 			v = verbOf(t.text)
