@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"math/big"
 	"net"
 	"net/url"
 	"os"
@@ -67,11 +66,10 @@ func Launch(ctx context.Context, settings ...string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rhizodat: make directory of postgres server: %w", err)
 	}
-	dog, err := watch(dir)
-	if err != nil {
+	s := &Server{binaries: binaries, account: runAs, dir: dir, password: "fixture-" + rand.Text()}
+	if s.dog, err = watch(dir, s.lockFile()); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	s := &Server{binaries: binaries, account: runAs, dir: dir, password: "fixture-" + rand.Text(), dog: dog}
 	if err := s.create(ctx, settings); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -221,27 +219,6 @@ func (s *Server) portTaken() bool {
 		bytes.Contains(log, []byte(fmt.Sprintf("port %d", s.port)))
 }
 
-// freePort picks a random port below the range from which the kernel hands
-// out client ports: else an outgoing connection could take the port of a
-// server that a test has stopped and is about to start again.
-func freePort(ctx context.Context) (int, error) {
-	const low, high, tries = 20000, 32000, 200
-	var listen net.ListenConfig
-	for range tries {
-		offset, err := rand.Int(rand.Reader, big.NewInt(high-low))
-		if err != nil {
-			return 0, fmt.Errorf("rhizodat: pick port: %w", err)
-		}
-		port := low + int(offset.Int64())
-		listener, err := listen.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			continue
-		}
-		return port, listener.Close()
-	}
-	return 0, errors.New("rhizodat: pick port: no free loopback port found")
-}
-
 // control runs pg_ctl, which waits for the result by itself.
 func (s *Server) control(ctx context.Context, verb string, args ...string) error {
 	common := []string{verb, "-D", s.data(), "-w", "-s", "-t", strconv.Itoa(int(startTimeout.Seconds()))}
@@ -258,34 +235,13 @@ func (s *Server) run(ctx context.Context, program string, args ...string) error 
 	defer func() { _ = output.Close() }()                                            // read below; nothing is left to write
 	cmd := exec.CommandContext(ctx, filepath.Join(s.binaries.Dir, program), args...) //nolint:gosec // the program is one of Find's
 	cmd.Dir = s.dir
-	cmd.Env = s.environment()
+	cmd.Env = environment(s.dir)
 	cmd.Stdout, cmd.Stderr = output, output
 	s.account.apply(cmd)
 	if err := cmd.Run(); err != nil {
-		return &ProgramError{Program: program, Output: s.tail(output.Name()), Log: s.tail(s.Log()), Err: err}
+		return &ProgramError{Program: program, Output: tail(output.Name()), Log: tail(s.Log()), Err: err}
 	}
 	return nil
-}
-
-// environment leaves out PGDATA, PGPORT and their like: they would point the
-// programs at somebody's real server.
-func (s *Server) environment() []string {
-	env := []string{"LC_ALL=C", "HOME=" + s.dir}
-	for _, pair := range os.Environ() {
-		if name, _, _ := strings.Cut(pair, "="); name == "PATH" || name == "LD_LIBRARY_PATH" || name == "TMPDIR" {
-			env = append(env, pair)
-		}
-	}
-	return env
-}
-
-func (s *Server) tail(path string) string {
-	const most = 2000
-	text, err := os.ReadFile(path) //nolint:gosec // a path of ours
-	if err != nil {
-		return ""
-	}
-	return string(text[max(0, len(text)-most):])
 }
 
 // postmaster reads the process id of the running server.
@@ -301,18 +257,3 @@ func (s *Server) postmaster() (int, error) {
 	}
 	return pid, nil
 }
-
-// ProgramError is the failure of one of PostgreSQL's server programs.
-type ProgramError struct {
-	Program string
-	Output  string // the end of what it printed
-	Log     string // the end of the server's log
-	Err     error
-}
-
-func (e *ProgramError) Error() string {
-	return fmt.Sprintf("rhizodat: run %s: %v\n%s%s", e.Program, e.Err, e.Output, e.Log)
-}
-
-// Unwrap gives the error of the process.
-func (e *ProgramError) Unwrap() error { return e.Err }

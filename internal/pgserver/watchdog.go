@@ -10,12 +10,13 @@ import (
 
 // watchdogScript waits for the end of its standard input, then stops the
 // server whose directory is $1 and removes the directory. The process id in
-// postmaster.pid may be stale, so it is signalled only while that process
+// its pid file $2 may be stale, so it is signalled only while that process
 // still names the directory in its command line. Interrupts of the terminal
 // are ignored: what ends the watchdog is the pipe, and nothing else.
 const watchdogScript = `
 trap '' HUP INT TERM
 dir=$1
+pidfile=$2
 cat >/dev/null
 alive() {
 	if [ -r /proc/self/cmdline ]; then
@@ -26,7 +27,7 @@ alive() {
 	case $args in *"$dir/data"*) return 0 ;; esac
 	return 1
 }
-pid=$(head -n 1 "$dir/data/postmaster.pid" 2>/dev/null)
+pid=$(head -n 1 "$pidfile" 2>/dev/null)
 if [ -n "$pid" ] && alive; then
 	kill -QUIT "$pid"
 	kill -CONT "$pid"
@@ -50,14 +51,15 @@ type watchdog struct {
 	cmd  *exec.Cmd
 }
 
-// watch starts the watchdog of the server in dir.
-func watch(dir string) (*watchdog, error) {
+// watch starts the watchdog of the server in dir, which writes its process id
+// to the file at pidPath.
+func watch(dir, pidPath string) (*watchdog, error) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("rhizodat: make pipe of watchdog: %w", err)
 	}
 	// Not bound to a context: the watchdog must outlive whoever starts it.
-	cmd := exec.Command("sh", "-c", watchdogScript, "watchdog", dir) //nolint:gosec,noctx // constant script; see above
+	cmd := exec.Command("sh", "-c", watchdogScript, "watchdog", dir, pidPath) //nolint:gosec,noctx // constant script; see above
 	cmd.Dir = "/"
 	cmd.Stdin = reader
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
