@@ -144,3 +144,6 @@ func pathSchema(path string) string {
 	}
 	return name
 }
+
+// Scheme makes Options stand without a URL in a rhizodat.StoreConfig.
+func (Options) Scheme() string { return "postgres" }

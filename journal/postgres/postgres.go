@@ -36,6 +36,9 @@ type Options struct {
 	AfterConnect func(context.Context, *pgx.Conn) error
 }
 
+// Scheme makes Options stand without a URL in a rhizodat.JournalConfig.
+func (Options) Scheme() string { return "postgres" }
+
 // Open makes the journal of a postgres:// URL. Everything in it is pgx's own,
 // and schema= names the schema of the tables. It does not connect.
 func Open(location string, opts Options) (journal.Journal, error) {
