@@ -55,11 +55,11 @@ func Classify(s Store, err error) Kind {
 	return Permanent
 }
 
-// ErrNotInstalled: the store has no marker or meta table. `rhizorecover init`
+// ErrNotInstalled says that the store has no marker or meta table. `rhizorecover init`
 // makes them.
 var ErrNotInstalled = errors.New("rhizodat: store not installed: run rhizorecover init with the same DSN")
 
-// ErrReadOnlyUnit: a write inside sql.TxOptions{ReadOnly: true}.
+// ErrReadOnlyUnit says that a write was tried inside sql.TxOptions{ReadOnly: true}.
 var ErrReadOnlyUnit = errors.New("rhizodat: write refused: the transaction is read-only")
 
 // unknownError marks an error that proves nothing about what happened.
@@ -83,7 +83,7 @@ func IsUnknown(err error) bool {
 func (e *unknownError) Error() string { return "outcome unknown: " + e.err.Error() }
 func (e *unknownError) Unwrap() error { return e.err }
 
-// Heuristic: the store resolved a branch by itself, against the decision or
+// Heuristic says that the store resolved a branch by itself, against the decision or
 // without one. It is final; a person ends it.
 type Heuristic struct {
 	Store string

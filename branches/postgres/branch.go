@@ -24,7 +24,6 @@ type Branch struct {
 	marker    *branches.Unit // the marker is still to be written, by Commit
 	plain     bool           // no marker at all: pgx itself
 	elsewhere bool           // the session has a role set: it cannot finish
-	isolated  bool           // SERIALIZABLE
 }
 
 var (

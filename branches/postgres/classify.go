@@ -59,8 +59,10 @@ func classifyCode(err *pgconn.PgError) branches.Kind {
 			return branches.Transient
 		}
 	case codeNotSupported:
-		// "cached plan must not change result type": pgx has dropped the plan.
-		if err.Routine == "RevalidateCachedQuery" {
+		switch err.Routine {
+		case "RevalidateCachedQuery": // "cached plan must not change result type": pgx has dropped the plan
+			return branches.Transient
+		case "check_transaction_read_only", "check_XactReadOnly": // READ WRITE on what is a standby since a fail-over
 			return branches.Transient
 		}
 	case codeDiskFull:

@@ -54,11 +54,11 @@ func (e *Error) because(kind branches.Kind) *Error {
 	return e
 }
 
-// ErrPreparedDisabled: the server has no slots for prepared transactions, so
+// ErrPreparedDisabled says that the server has no slots for prepared transactions, so
 // the store cannot take part in a unit of several stores.
 var ErrPreparedDisabled = errors.New("rhizodat: prepared transactions are disabled: set max_prepared_transactions in postgresql.conf and restart the server")
 
-// ErrBranchOver: the branch's transaction was ended by text that the driver did
+// ErrBranchOver says that the branch's transaction was ended by text that the driver did
 // not see.
 var ErrBranchOver = errors.New("rhizodat: use branch: its transaction is over")
 

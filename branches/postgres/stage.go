@@ -81,22 +81,19 @@ func (b *Branch) stage(ctx context.Context, unit branches.Unit) (branches.Staged
 	if b.wrote || unit.Notice {
 		condition = "true"
 	}
-	// The role as the statements had it is told, and left: a transaction that is
-	// prepared under SET ROLE belongs to that role, and COMMIT PREPARED is then
-	// refused to its own session for ever. As text: 'SET LOCAL ROLE NONE'.
-	const settings = "SELECT pg_catalog.current_setting('role')," +
-		"pg_catalog.set_config('role','none',true)," +
-		"pg_catalog.set_config('synchronous_commit',CASE" +
-		" WHEN pg_catalog.current_setting('synchronous_commit') IN ('off','local','remote_write') THEN 'on'" +
-		" ELSE pg_catalog.current_setting('synchronous_commit') END,true),"
-	got, err := ask(ctx, b.session.client(), checkConstraints+";"+settings+condition+";"+
+	// The role is told as the statements had it, and left: a transaction prepared
+	// under SET ROLE belongs to that role, and COMMIT PREPARED is then refused to
+	// its own session for ever.
+	got, err := ask(ctx, b.session.client(), checkConstraints+";"+
+		forced+",pg_catalog.current_setting('role'),"+condition+";"+
+		"SET LOCAL ROLE NONE;"+
 		names.mark(unit)+" WHERE "+condition)
 	if err != nil {
 		return branches.Staged{}, b.stageError(err)
 	}
-	b.elsewhere = got.cell(1, 0) != "none"
+	b.elsewhere = got.cell(1, 2) != "none"
 	effect := got.cell(1, 3) == "t"
-	if marked := got.affected(2) == 1; marked != effect {
+	if marked := got.affected(3) == 1; marked != effect {
 		return branches.Staged{}, b.stageError(errMarkerRefused)
 	}
 	if !effect {

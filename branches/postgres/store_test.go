@@ -25,7 +25,7 @@ func newPlace(t *testing.T) place {
 func placeOn(t *testing.T, cluster *pgtest.Cluster) place {
 	t.Helper()
 	p := place{t, cluster, cluster.Database(t, "branch")}
-	cluster.Exec(t, p.dsn, "CREATE TABLE t (k text PRIMARY KEY, v bigint NOT NULL)")
+	cluster.Exec(t, p.dsn, "CREATE TABLE t (k text PRIMARY KEY, v bigint)")
 	if err := p.open(postgres.Options{}).Install(t.Context()); err != nil {
 		t.Fatal(err)
 	}
