@@ -104,9 +104,10 @@ func (c *Connector) seedClock(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("rhizodat: read journal's clock: %w", err)
 		}
-		if err := c.clock.Observe(high); err != nil {
-			return fmt.Errorf("rhizodat: read journal's clock: %w", err)
-		}
+		// Raise, not Observe: a wall clock set back by more than the drift must
+		// not keep this process from going on after its own earlier times. S4
+		// keeps times that are too far ahead out of the journal.
+		c.clock.Raise(high)
 	}
 	c.admission.seeded = true
 	return nil
