@@ -100,7 +100,7 @@ func (j *Journal) Scan(ctx context.Context, filter journal.Filter, f func(journa
 // scan writes only the conditions that were asked for, so that each text has a
 // plan by the index that serves it.
 func (q *statements) scan(filter journal.Filter, after branches.TxnID, page int) Stmt {
-	var s Stmt
+	s := Stmt{Rows: true}
 	param := func(v any) string {
 		s.Args = append(s.Args, v)
 		return fmt.Sprintf("$%d", len(s.Args))
