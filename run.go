@@ -132,22 +132,33 @@ func attempt(ctx context.Context, db *sql.DB, p Policy, h *Handle, f func(contex
 	defer func() { _ = tx.Rollback() }() // after Commit it answers ErrTxDone
 	if err := f(ctx, tx); err != nil {
 		_ = tx.Rollback()
-		return h.Outcome(), err
+		return h.rolledBack(), err
 	}
 	if p.Validate != nil {
 		if err := p.Validate(ctx, tx); err != nil {
 			_ = tx.Rollback()
 			if h.kindOf(err) == branches.Transient {
-				return h.Outcome(), err // the store failed, not the rule
+				return h.rolledBack(), err // the store failed, not the rule
 			}
-			return h.Outcome(), &Aborted{DatTxn: h.Outcome().DatTxn, Kind: Invalid, Err: err}
+			return h.rolledBack(), &Aborted{DatTxn: h.Outcome().DatTxn, Kind: Invalid, Err: err}
 		}
 	}
 	err = tx.Commit()
 	if IsCommitted(err) {
 		return h.Outcome(), nil
 	}
-	return h.Outcome(), mapDone(ctx, h, err)
+	return h.rolledBack(), mapDone(ctx, h, err)
+}
+
+// rolledBack is the outcome of a unit that has ended or was never asked to
+// commit. When the context ended, database/sql rolls back in a goroutine of its
+// own, which may still run: the unit is aborted all the same.
+func (h *Handle) rolledBack() Outcome {
+	out := h.Outcome()
+	if out.Verdict == VerdictNone && !out.DatTxn.IsZero() {
+		out.Verdict = VerdictAborted
+	}
+	return out
 }
 
 // mapDone puts the context's error in the place of database/sql's ErrTxDone,
