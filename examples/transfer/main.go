@@ -69,6 +69,7 @@ func openBanks(ctx context.Context, db *sql.DB) error {
 				`CREATE TABLE accounts (id int PRIMARY KEY, balance bigint NOT NULL)`,
 				`CREATE TABLE transfers (dat_txn uuid PRIMARY KEY, account int NOT NULL, amount bigint NOT NULL)`,
 				fmt.Sprintf(`INSERT INTO accounts SELECT id, %d FROM generate_series(1, %d) id`, opening, accounts),
+				fmt.Sprintf(`INSERT INTO transfers VALUES ('%s', 0, %d)`, rhizodat.Tracked(ctx).Outcome().DatTxn, opening*accounts),
 			} {
 				if _, err := tx.ExecContext(ctx, "store:"+bank+" "+statement); err != nil {
 					return err
