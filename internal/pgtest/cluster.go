@@ -90,14 +90,6 @@ func Own(tb testing.TB, settings ...string) *Cluster {
 	return c.usable(tb, err)
 }
 
-// Skip skips a test because this machine lacks a server program. It is the
-// one way to skip a test in this project; scripts/test.sh fails on it, because
-// there everything has been installed.
-func Skip(tb testing.TB, reason string) {
-	tb.Helper()
-	tb.Skip("SKIP-NO-SERVER: " + reason)
-}
-
 func (c *Cluster) usable(tb testing.TB, err error) *Cluster {
 	tb.Helper()
 	if errors.Is(err, pgserver.ErrNoServer) {
