@@ -7,7 +7,6 @@
 . "$(dirname "$0")/lib.sh"
 
 need bench
-[ -n "${RHIZODAT_TEST_PG:-}" ] || scripts/setup.sh postgresql
+scripts/setup.sh postgresql
 program=$(build ./bench)
-# PostgreSQL's own settings: a benchmark without fsync says nothing.
-figures --noisy time_ -- with_server -- "$program" "$@"
+figures --noisy time_ -- "$program" "$@"

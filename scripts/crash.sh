@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 need testbed/crash
-scripts/setup.sh postgresql # it kills servers: they are its own
+scripts/setup.sh postgresql
 [ $# -gt 0 ] || set -- -long
 program=$(build ./testbed/crash)
 figures -- "$program" "$@"

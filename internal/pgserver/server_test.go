@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rhizodat/rhizodat-go/internal/pgserver"
+	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 )
 
 // envChild makes the test binary launch a server, print where, and hang.
@@ -36,7 +37,7 @@ func launch(t *testing.T, settings ...string) *pgserver.Server {
 	t.Helper()
 	server, err := pgserver.Launch(t.Context(), settings...)
 	if errors.Is(err, pgserver.ErrNoServer) {
-		t.Skip("SKIP-NO-SERVER: " + err.Error())
+		pgtest.Skip(t, err.Error())
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +52,7 @@ func launch(t *testing.T, settings ...string) *pgserver.Server {
 
 func TestServerDiesWithKilledProcess(t *testing.T) {
 	if _, err := pgserver.Find(t.Context()); err != nil {
-		t.Skip("SKIP-NO-SERVER: " + err.Error())
+		pgtest.Skip(t, err.Error())
 	}
 	child := exec.CommandContext(t.Context(), os.Args[0])
 	child.Env = append(os.Environ(), envChild+"=1")
@@ -90,7 +91,7 @@ func TestServerDiesWithKilledProcess(t *testing.T) {
 func TestCloseLeavesNothing(t *testing.T) {
 	server, err := pgserver.Launch(t.Context())
 	if errors.Is(err, pgserver.ErrNoServer) {
-		t.Skip("SKIP-NO-SERVER: " + err.Error())
+		pgtest.Skip(t, err.Error())
 	}
 	if err != nil {
 		t.Fatal(err)

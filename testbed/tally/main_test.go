@@ -25,6 +25,8 @@ func TestTally(t *testing.T) {
 		"a package without tests": {pass + `{"Action":"skip","Package":"q"}`, true, []string{"1 passed, 0 failed, 0 skipped\n"}, "noise"},
 		"left out": {pass + `{"Action":"output","Package":"p","Test":"B","Output":"    x_test.go:7: ran 3, left out 1 (no server)\n"}
 {"Action":"pass","Package":"p","Test":"B"}`, false, []string{"ran 3, left out 1 (no server)", "2 passed, 0 failed, 0 skipped\n"}, "noise"},
+		"may leave out": {`{"Action":"output","Package":"small","Test":"B","Output":"    x_test.go:7: ran 3, left out 1 (no savepoints)\n"}
+{"Action":"pass","Package":"small","Test":"B"}`, true, []string{"ran 3, left out 1 (no savepoints)", "1 passed, 0 failed, 0 skipped\n"}, "failure"},
 		"nothing left out": {`{"Action":"output","Package":"p","Test":"B","Output":"    x_test.go:7: ran 3, left out 0\n"}
 {"Action":"pass","Package":"p","Test":"B"}`, true, []string{"ran 3, left out 0", "1 passed, 0 failed, 0 skipped\n"}, "failure"},
 		"does not build": {pass + `{"ImportPath":"q","Action":"build-output","Output":"q.go:1: syntax error\n"}
@@ -36,7 +38,7 @@ func TestTally(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			tally := &tally{out: &out, output: map[key][]byte{}, failedIn: map[string]int{}}
+			tally := &tally{out: &out, mayLeaveOut: "small", output: map[key][]byte{}, failedIn: map[string]int{}}
 			if err := tally.read(strings.NewReader(c.in)); err != nil {
 				t.Fatal(err)
 			}
