@@ -40,6 +40,12 @@ const (
 	KindDamaged       Kind = "damaged"        // a record that cannot be read
 )
 
+// Kinds lists every kind.
+var Kinds = []Kind{
+	KindStuck, KindHeuristic, KindUnexplained, KindRestored, KindPending, KindFresh, KindClaimed,
+	KindHeld, KindNotConfigured, KindNoRight, KindForeign, KindDamaged,
+}
+
 // Item is one transaction, or one branch of it, that a pass left as it is.
 type Item struct {
 	Kind  Kind           `json:"kind"`

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	recovery "github.com/rhizodat/rhizodat-go/recover"
+)
+
+type compactCmd struct {
+	Retain time.Duration `placeholder:"DURATION" help:"Keep what has changed within this time. Default: retain of the DSN."`
+	Quiet  bool          `short:"q" help:"Show no progress on standard error."`
+	jsonFlag
+}
+
+// Run compacts, and says from time to time how far it is.
+func (c *compactCmd) Run(s *session) error {
+	if c.Retain < 0 {
+		return &usageError{fmt.Errorf("--retain: %s is negative", c.Retain)}
+	}
+	return s.open(nil, func(ctx context.Context, d *deployment) error {
+		last := now()
+		done, err := d.worker.Compact(ctx, recovery.CompactOptions{
+			Retain: c.Retain,
+			Progress: func(done recovery.Compacted) {
+				if c.Quiet || now().Sub(last) < time.Second {
+					return
+				}
+				last = now()
+				say(s.err, "compact: %d records and %d markers removed so far\n", done.Records, done.Markers)
+			},
+		})
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(s.out, done)
+		}
+		say(s.out, "removed %d records and %d markers of one-phase commits; kept %d records past retain\n", done.Records, done.Markers, done.Kept)
+		for _, line := range sortedReasons(done.Reasons) {
+			sayln(s.out, "  kept", line)
+		}
+		return nil
+	})
+}
