@@ -30,7 +30,7 @@ func (s *Session) Begin(ctx context.Context, opts branches.BeginOptions) (branch
 	if _, err := s.client().Exec(ctx, text); err != nil {
 		return nil, s.notBegun(ctx, err)
 	}
-	s.branch = &Branch{session: s, txn: opts.Txn, begunReadOnly: opts.ReadOnly}
+	s.branch = &Branch{session: s, begunReadOnly: opts.ReadOnly}
 	return s.branch, nil
 }
 

@@ -13,7 +13,6 @@ import (
 // Branch is one transaction, from BEGIN to its end.
 type Branch struct {
 	session *Session
-	txn     branches.TxnID
 
 	begunReadOnly bool
 	modeNamed     bool  // a statement may have changed the access mode
@@ -35,8 +34,12 @@ var (
 var errBranchOpen = errors.New("a branch is open on this session")
 
 // Wrote reports whether a command tag has shown a written row. Stage then votes
-// VotePrepare whatever the server says.
-func (b *Branch) Wrote() bool { return b.wrote && !b.begunReadOnly && !b.modeNamed }
+// VotePrepare whatever the server says. A temporary table can be written in a
+// read-only transaction, which cannot hold a marker: that proves nothing.
+func (b *Branch) Wrote() bool {
+	may, _ := b.maybeReadOnly()
+	return b.wrote && !may
+}
 
 // Doomed returns why the branch cannot commit, or nil. The error of the
 // statement that failed it is found in it, and pgx.ErrTxCommitRollback.

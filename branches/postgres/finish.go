@@ -114,6 +114,8 @@ func (s *Store) endAsOwner(ctx context.Context, session *Session, verb, literal 
 		if err == nil && got.last() != verb {
 			err = errors.New("the server answered with another command tag")
 		}
+		// Behind a pooler the connection outlives this one.
+		_, _ = ask(ctx, session.client(), "SET ROLE NONE")
 		if code(err) == codeNoPrivilege {
 			return s.notOwner(owner, err)
 		}

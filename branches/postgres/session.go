@@ -140,7 +140,11 @@ func (s *Session) failed(err error) {
 	if b == nil || b.doom != nil {
 		return
 	}
-	if s.dead() || s.client().PgConn().TxStatus() == statusFailed {
+	switch {
+	case errors.Is(err, driver.ErrBadConn):
+		// It says "try again" to database/sql, and must not reach it by Commit.
+		b.doom = errSessionLost
+	case s.dead() || s.client().PgConn().TxStatus() == statusFailed:
 		b.doom = err
 	}
 }

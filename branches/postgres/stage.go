@@ -31,6 +31,9 @@ func (b *Branch) Stage(ctx context.Context, unit branches.Unit) (branches.Staged
 	if err := b.Doomed(); err != nil {
 		return branches.Staged{}, err
 	}
+	if unit.Marker && unit.TxTime <= 0 {
+		return branches.Staged{}, b.session.store.fail("stage branch", errNoTime)
+	}
 	if unit.OnePhase && !unit.Marker {
 		b.plain = true
 		return b.votes(branches.VotePrepare), nil
@@ -107,6 +110,9 @@ func (t *tables) mark(unit branches.Unit) string {
 	return "INSERT INTO " + t.applied + " (dat_txn,dat_tx_time) SELECT " +
 		literalTxn(unit.Txn) + "," + literalInt(int64(unit.TxTime))
 }
+
+// errNoTime: a marker of 0 is a tombstone.
+var errNoTime = errors.New("the unit has no dat_tx_time")
 
 var errMarkerRefused = errors.New("the marker row was suppressed: a trigger or rule on dat_applied does not belong there")
 

@@ -73,7 +73,7 @@ func Open(name, url string, opts Options) (*Store, error) {
 	if s.opts.ControlConns <= 0 {
 		s.opts.ControlConns = defaultControlConns
 	}
-	s.control = newPool(s.opts.ControlConns, s.opts.Wall, s.connect)
+	s.control = newPool(s.opts.ControlConns, s.opts.Wall, s.connectControl)
 	return s, nil
 }
 
@@ -101,6 +101,20 @@ func (s *Store) connect(ctx context.Context) (*Session, error) {
 			fmt.Errorf("rhizodat: open store %s: its Connector is not of pgx's stdlib package", s.name), conn.Close())
 	}
 	session.conn = pgxConn
+	return session, nil
+}
+
+// connectControl opens a connection of the store's own. It acts as the login,
+// whatever a connect hook or a default of the role has set: the login is whom
+// prepared transactions belong to.
+func (s *Store) connectControl(ctx context.Context) (*Session, error) {
+	session, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := ask(ctx, session.client(), "SET ROLE NONE"); err != nil {
+		return nil, errors.Join(err, session.Close())
+	}
 	return session, nil
 }
 

@@ -127,6 +127,13 @@ func (u unit) ref() branches.Ref {
 	return branches.Ref{Txn: u.txn, Store: "pg", GID: u.gid, TwoPhase: true}
 }
 
+// emptied takes back what an earlier row of a table test committed.
+func (p place) emptied() place {
+	p.t.Helper()
+	p.cluster.Exec(p.t, p.admin().dsn, "TRUNCATE t, dat_applied")
+	return p
+}
+
 func (p place) rows() int64 { return p.cluster.Int(p.t, p.dsn, "SELECT count(*) FROM t") }
 
 func fate(ctx context.Context, t *testing.T, store branches.Store, txn branches.TxnID) branches.Fate {

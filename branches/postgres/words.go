@@ -60,18 +60,14 @@ func afterComment(query string) string {
 }
 
 // namesMode reports whether the text may change a transaction's access mode:
-// READ ONLY, READ WRITE, transaction_read_only, in any spelling of blanks.
+// READ ONLY, READ WRITE, transaction_read_only, with any blanks and comments.
 func namesMode(query string) bool {
 	for i := 0; i+8 < len(query); i++ {
 		if query[i]|0x20 != 'r' || !strings.EqualFold(query[i:i+4], "read") || isLetter(query[i+4]) {
 			continue
 		}
-		rest := query[i+4:]
-		for len(rest) >= 4 && !isLetter(rest[0]) {
-			rest = rest[1:]
-		}
-		if len(rest) >= 4 && strings.EqualFold(rest[:4], "only") ||
-			len(rest) >= 5 && strings.EqualFold(rest[:5], "write") {
+		word := firstWord(strings.TrimLeft(query[i+4:], "_"))
+		if strings.EqualFold(word, "only") || strings.EqualFold(word, "write") {
 			return true
 		}
 	}
