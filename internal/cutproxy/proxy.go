@@ -11,6 +11,8 @@ package cutproxy
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"sync"
@@ -18,11 +20,12 @@ import (
 	"time"
 )
 
+const dialTimeout = 10 * time.Second
+
 // Proxy forwards connections to one server. All methods may be used
 // concurrently with traffic; a rule applies from the next message on, on
 // connections that exist already too.
 type Proxy struct {
-	tb       testing.TB
 	target   string
 	listener net.Listener
 	running  sync.WaitGroup
@@ -39,29 +42,42 @@ type Proxy struct {
 // port. It ends with the test, and waits for its goroutines.
 func New(tb testing.TB, target string) *Proxy {
 	tb.Helper()
-	var config net.ListenConfig
-	listener, err := config.Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	p, err := Listen(tb.Context(), target)
 	if err != nil {
-		tb.Fatalf("cutproxy: listen: %v", err)
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return p
+}
+
+// Listen is New for a program that is not a test; it ends with Close.
+func Listen(ctx context.Context, target string) (*Proxy, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("cutproxy: listen: %w", err)
 	}
 	p := &Proxy{
-		tb: tb, target: target, listener: listener,
+		target: target, listener: listener,
 		closed: make(chan struct{}), links: make(map[*link]struct{}),
 	}
 	p.running.Go(p.accept)
-	tb.Cleanup(p.close)
-	return p
+	return p, nil
 }
 
 // Addr is the host:port where the proxy listens.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// DSN is a postgres:// URL for the same database through the proxy.
+// DSN is a postgres:// URL for the same database through the proxy. It panics
+// when dsn is no such URL.
 func (p *Proxy) DSN(dsn string) string {
-	p.tb.Helper()
 	through, err := url.Parse(dsn)
 	if err != nil || through.Host == "" {
-		p.tb.Fatal("cutproxy: DSN is not a postgres:// URL") // without its text, which has a password
+		panic(errors.New("cutproxy: DSN is not a postgres:// URL")) // without its text, which has a password
 	}
 	through.Host = p.Addr()
 	query := through.Query()
@@ -104,13 +120,17 @@ func (p *Proxy) Accepts() int {
 	return p.accepts
 }
 
-func (p *Proxy) close() {
+// Close ends the proxy and every connection, and waits for its goroutines. It
+// must be called once.
+func (p *Proxy) Close() error {
 	close(p.closed)
-	if err := p.listener.Close(); err != nil {
-		p.tb.Errorf("cutproxy: close: %v", err)
-	}
+	err := p.listener.Close()
 	p.Drop()
 	p.running.Wait()
+	if err != nil {
+		return fmt.Errorf("cutproxy: close: %w", err)
+	}
+	return nil
 }
 
 func (p *Proxy) accept() {
@@ -136,7 +156,7 @@ func (p *Proxy) admit() bool {
 
 func (p *Proxy) serve(client net.Conn) {
 	defer hangUp(client)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.tb.Context()), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	server, err := new(net.Dialer).DialContext(ctx, "tcp", p.target)
 	cancel()
 	if err != nil {
