@@ -3,7 +3,6 @@ package coordinator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 type Config struct {
 	Journal       journal.Journal // nil: units of one writing branch only
 	Clock         *hlc.Clock      // nil: the system's clock
-	CommitTimeout time.Duration   // S4 to S7 with its read-back, and Rollback; 20s
+	CommitTimeout time.Duration   // S4 to S7 with its read-back (S3 too where it runs beside S4), and Rollback; 20s
 	FinishTimeout time.Duration   // S8 and S9, and an abort; 5s
 	MinFree       int64           // bytes every touched store must have free; 0 does not ask
 	MaxPayload    int64           // bytes of one branch's payload; 0 is no bound
@@ -56,8 +55,9 @@ func New(cfg Config) *Coordinator {
 	return c
 }
 
-// Close writes the DONEs that are still owed and stops what this process was
-// retrying; recovery goes on with it. It returns within FinishTimeout.
+// Close writes the DONEs that are still owed, within FinishTimeout, and stops
+// what this process was retrying: recovery goes on with it. A commit that is
+// still under way ends as it would have, and owes its DONE to recovery.
 func (c *Coordinator) Close() error { return c.later.close() }
 
 // Rollback ends a unit that is not to be committed. It is detached from ctx,
@@ -72,7 +72,7 @@ func (c *Coordinator) Rollback(ctx context.Context, u *Unit) (Outcome, error) {
 	defer cancel()
 	err := fan(u.Parts, func(p *Part) error { return p.Branch.Rollback(limit) })
 	c.report(ctx, u, out)
-	return out, err
+	return out, withoutBadConn(err)
 }
 
 var errRolledBack = errors.New("rhizodat: roll back: asked for by the application")
@@ -103,11 +103,11 @@ func (c *Coordinator) observe(ctx context.Context, e StepEvent) {
 func (c *Coordinator) report(ctx context.Context, u *Unit, out Outcome) {
 	switch out.Verdict {
 	case VerdictPending:
-		c.log.WarnContext(ctx, "rhizodat: committed, finishing goes on", "dat_txn", out.DatTxn, "stores", out.Pending)
+		c.log.WarnContext(ctx, "rhizodat: committed, finishing goes on", "dat_txn", out.DatTxn, "stores", out.Pending, "error", causeOf(out.Err))
 	case VerdictInDoubt:
-		c.log.ErrorContext(ctx, "rhizodat: outcome unknown, recovery decides", "dat_txn", out.DatTxn)
+		c.log.ErrorContext(ctx, "rhizodat: outcome unknown here", "dat_txn", out.DatTxn, "error", causeOf(out.Err))
 	case VerdictHeuristic:
-		c.log.ErrorContext(ctx, "rhizodat: a store resolved its branch against the decision", "dat_txn", out.DatTxn, "error", out.Err)
+		c.log.ErrorContext(ctx, "rhizodat: a store resolved its branch against the decision", "dat_txn", out.DatTxn, "error", causeOf(out.Err))
 	case VerdictNone, VerdictCommitted, VerdictAborted:
 	}
 	if c.cfg.Observer == nil {
@@ -118,6 +118,16 @@ func (c *Coordinator) report(ctx context.Context, u *Unit, out Outcome) {
 		e.LockWindow = u.released.Sub(u.prepared)
 	}
 	c.cfg.Observer.Outcome(ctx, e)
+}
+
+// stamp takes the time that S4 gave the unit: above the read fence. This
+// process's later units come after it, unless the fence is so far ahead that
+// following it would spoil this clock.
+func (c *Coordinator) stamp(ctx context.Context, u *Unit, record *journal.Record) {
+	u.txTime = record.TxTime
+	if err := c.cfg.Clock.Observe(record.TxTime); err != nil {
+		c.log.WarnContext(ctx, "rhizodat: time of the journal not followed", "dat_txn", u.Txn, "error", err)
+	}
 }
 
 // admit asks whether the unit's stores may take part together.
@@ -149,78 +159,4 @@ func (c *Coordinator) checkRoom(ctx context.Context, u *Unit) error {
 		}
 		return nil
 	})
-}
-
-// journalError marks what came from the journal.
-type journalError struct{ err error }
-
-func (e *journalError) Error() string { return fmt.Sprintf("journal: %v", e.err) }
-func (e *journalError) Unwrap() error { return e.err }
-
-// journalAnswer marks err as the journal's, and remembers a refusal.
-func (c *Coordinator) journalAnswer(u *Unit, err error) error {
-	if err == nil {
-		return nil
-	}
-	var conflict *journal.Conflict
-	if errors.As(err, &conflict) {
-		u.conflict = true
-	}
-	return &journalError{err}
-}
-
-// abortedOutcome says why a unit was aborted and whether it is worth re-running.
-func (c *Coordinator) abortedOutcome(ctx context.Context, u *Unit, cause error) Outcome {
-	aborted := &Aborted{DatTxn: u.Txn, Kind: c.kind(ctx, u, cause), Err: cause}
-	if p := partOf(cause); p != nil {
-		var e *partError
-		errors.As(cause, &e)
-		aborted.Store, aborted.Err = p.Name, e.err
-		var full *StoreFull
-		if aborted.Kind == branches.StoreFull && !errors.As(cause, &full) {
-			aborted.Err = &StoreFull{Store: p.Name, Free: -1, err: e.err}
-		}
-	}
-	return Outcome{DatTxn: u.Txn, DatTxTime: u.txTime, Verdict: VerdictAborted, Journaled: u.recorded, Err: aborted}
-}
-
-// kind classifies the cause of an abort. An end that the caller's own context
-// brought is not worth a second try; a journal that did not answer before the
-// decision is (presumed abort).
-func (c *Coordinator) kind(ctx context.Context, u *Unit, cause error) branches.Kind {
-	var own interface{ Kind() branches.Kind }
-	var j *journalError
-	switch p := partOf(cause); {
-	case ctx.Err() != nil, errors.Is(cause, ErrNoJournal):
-		return branches.Permanent
-	case p != nil:
-		return branches.Classify(p.Store, cause)
-	case errors.As(cause, &own):
-		return own.Kind()
-	case errors.Is(cause, branches.ErrNotInstalled):
-		return branches.Permanent
-	case errors.As(cause, &j):
-		if k, ok := c.cfg.Journal.(branches.Classifier); ok {
-			return k.Classify(j.err)
-		}
-		return branches.Transient
-	case errors.Is(cause, context.DeadlineExceeded): // CommitTimeout, not the caller's
-		return branches.Transient
-	}
-	for _, p := range u.Parts { // a store asked before S4 whether it may take part
-		if k := branches.Classify(p.Store, cause); k != branches.Permanent {
-			return k
-		}
-	}
-	return branches.Permanent
-}
-
-// onePhaseFailed is the abort of a unit whose only COMMIT was refused.
-func (c *Coordinator) onePhaseFailed(ctx context.Context, u *Unit, cause error) Outcome {
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.FinishTimeout)
-	defer cancel()
-	for _, p := range u.voted(branches.VotePrepare, branches.VoteApply) {
-		p.phase = phaseGone
-	}
-	return c.abandon(limit, u, cause)
 }

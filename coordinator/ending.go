@@ -8,13 +8,13 @@ import (
 	"github.com/rhizodat/rhizodat-go/journal"
 )
 
-// ending is one branch of a decided unit on its way to its end.
+// ending is one branch on its way to its end.
 type ending struct {
 	ref       branches.Ref
 	store     branches.Store
-	branch    branches.Branch // nil in a process that did not run it
-	err       error           // why it is not ended yet
-	heuristic *branches.Heuristic
+	branch    branches.Branch     // nil in a process that did not run it
+	err       error               // why it is not ended yet
+	heuristic *branches.Heuristic // it never will be: the store had resolved it
 }
 
 // endAll ends branches in parallel. With insist a failure is tried again, each
@@ -38,65 +38,117 @@ func (e *ending) end(ctx context.Context, c *Coordinator, insist bool) {
 	if e.branch != nil {
 		finish = e.branch.Finish
 	}
-	for delay := firstDelay; ; delay = next(delay) {
-		e.err = finish(ctx, e.ref)
-		if e.err == nil || errors.As(e.err, &e.heuristic) || !insist {
-			return
-		}
-		if c.wall.Sleep(ctx, delay) != nil {
-			return
-		}
+	_ = c.insist(ctx, func() error { // e keeps the error
+		e.settle(finish(ctx, e.ref))
 		finish = e.store.Finish // a session that had an error is not used again
+		if insist && e.heuristic == nil {
+			return e.err
+		}
+		return nil // no further try is wanted, or changes anything
+	})
+}
+
+// settle keeps what the store has said. A heuristic outcome is final.
+func (e *ending) settle(err error) {
+	e.err = err
+	if h := heuristicOf(err, e.ref); h != nil {
+		e.heuristic = h
 	}
 }
 
-// ended turns the endings of a decided unit into its outcome: DONE is owed, or
+// heuristicOf finds a heuristic outcome in err, and names the branch as the
+// record does, however the adapter has.
+func heuristicOf(err error, ref branches.Ref) *branches.Heuristic {
+	found, ok := errors.AsType[*branches.Heuristic](err)
+	if !ok {
+		return nil
+	}
+	h := *found
+	h.Store, h.GID = ref.Store, ref.GID
+	return &h
+}
+
+// decided turns the endings of a decided unit into its outcome: DONE is owed, or
 // this process keeps trying, or a person is needed.
-func (c *Coordinator) ended(ctx context.Context, out Outcome, ends []*ending) Outcome {
-	var pending []*ending
+func (c *Coordinator) decided(ctx context.Context, u *Unit, ends []*ending) Outcome {
+	out := Outcome{DatTxn: u.Txn, DatTxTime: u.txTime, Verdict: VerdictCommitted, Journaled: true}
 	var heuristics []*branches.Heuristic
+	var cause error
 	for _, e := range ends {
 		switch {
 		case e.heuristic != nil:
 			heuristics = append(heuristics, e.heuristic)
 		case e.err != nil:
-			pending = append(pending, e)
 			out.Pending = append(out.Pending, e.ref.Store)
+			if cause == nil {
+				cause = e.err
+			}
 		}
 	}
 	switch {
 	case len(heuristics) > 0:
-		stores := make([]string, len(heuristics))
-		for i, h := range heuristics {
-			stores[i] = h.Store
-		}
 		out.Verdict = VerdictHeuristic
-		out.Err = &Heuristic{DatTxn: out.DatTxn, Stores: stores, Pending: out.Pending, cause: heuristics[0]}
-		if err := c.remember(ctx, out.DatTxn, heuristics); err != nil {
-			c.log.WarnContext(ctx, "rhizodat: heuristic outcome not yet in the journal", "dat_txn", out.DatTxn, "error", err)
-		}
-	case len(pending) > 0:
+		out.Err = &Heuristic{DatTxn: u.Txn, Stores: storesOf(heuristics), Pending: out.Pending, cause: heuristics[0]}
+	case len(out.Pending) > 0:
 		out.Verdict = VerdictPending
-		out.Err = &CommittedPending{
-			DatTxn: out.DatTxn, DatTxTime: out.DatTxTime, Stores: out.Pending, cause: pending[0].err,
-		}
-		c.later.finish(ctx, out.DatTxn, pending)
+		out.Err = &CommittedPending{DatTxn: u.Txn, DatTxTime: u.txTime, Stores: out.Pending, cause: cause}
 	default:
-		c.later.done(ctx, out.DatTxn)
+		c.later.done(ctx, u.Txn)
+		return out
+	}
+	if !c.remembered(ctx, u.Txn, heuristics) || len(out.Pending) > 0 {
+		c.later.finish(ctx, u)
 	}
 	return out
 }
 
-// remember writes heuristic outcomes into the record's branches, so that the
-// record is never DONE before a person has seen them.
-func (c *Coordinator) remember(ctx context.Context, txn branches.TxnID, heuristics []*branches.Heuristic) error {
-	session, err := c.cfg.Journal.Session(ctx)
-	if err != nil {
-		return err
+// contradicted is the outcome of an abort that a store had not waited for: it
+// had committed its prepared branch by itself.
+func (c *Coordinator) contradicted(ctx context.Context, u *Unit, out Outcome) Outcome {
+	var heuristics []*branches.Heuristic
+	for _, p := range u.Parts {
+		if p.heuristic != nil {
+			heuristics = append(heuristics, p.heuristic)
+		}
 	}
-	defer session.Release()
+	if len(heuristics) == 0 {
+		return out
+	}
+	c.remembered(ctx, u.Txn, heuristics)
+	out.Verdict = VerdictHeuristic
+	out.Err = &Heuristic{DatTxn: u.Txn, Stores: storesOf(heuristics), Aborted: true, cause: heuristics[0]}
+	return out
+}
+
+func storesOf(heuristics []*branches.Heuristic) []string {
+	names := make([]string, len(heuristics))
+	for i, h := range heuristics {
+		names[i] = h.Store
+	}
+	return names
+}
+
+// remembered is remember with a bound of its own. What fails here recovery
+// writes, when it meets the same answer of the store.
+func (c *Coordinator) remembered(ctx context.Context, txn branches.TxnID, heuristics []*branches.Heuristic) bool {
+	if len(heuristics) == 0 {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.FinishTimeout)
+	defer cancel()
+	err := c.remember(ctx, txn, heuristics)
+	if err != nil {
+		c.log.WarnContext(ctx, "rhizodat: heuristic outcome not yet in the journal", "dat_txn", txn, "error", err)
+	}
+	return err == nil
+}
+
+// remember writes heuristic outcomes into the record's branches, so that the
+// record is never DONE before a person has seen them. What a person has said of
+// a branch stays.
+func (c *Coordinator) remember(ctx context.Context, txn branches.TxnID, heuristics []*branches.Heuristic) error {
 	for {
-		rec, err := session.Read(ctx, txn)
+		rec, err := c.read(ctx, txn)
 		if err != nil {
 			return err
 		}
@@ -112,9 +164,20 @@ func (c *Coordinator) remember(ctx context.Context, txn branches.TxnID, heuristi
 		if !changed {
 			return nil
 		}
-		var conflict *journal.Conflict
-		if err := c.cfg.Journal.Annotate(ctx, rec); !errors.As(err, &conflict) {
+		err = c.cfg.Journal.Annotate(ctx, rec)
+		if _, changed := errors.AsType[*journal.Conflict](err); !changed {
 			return err
 		}
 	}
+}
+
+// read reads a record. It keeps no place in the journal, since what follows
+// takes one of its own and there may be only one.
+func (c *Coordinator) read(ctx context.Context, txn branches.TxnID) (journal.Record, error) {
+	session, err := c.cfg.Journal.Session(ctx)
+	if err != nil {
+		return journal.Record{}, err
+	}
+	defer session.Release()
+	return session.Read(ctx, txn)
 }

@@ -2,11 +2,12 @@ package coordinator
 
 import (
 	"context"
-	"slices"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/journal"
 )
 
 // later is what a coordinator still does after Commit has returned: DONE in
@@ -15,20 +16,23 @@ import (
 type later struct {
 	c *Coordinator
 
+	// The life of the coordinator, not of a call: stop ends the retries when it
+	// is closed, cut ends its last batch of DONE when that takes too long.
+	life, retrying context.Context //nolint:containedctx // see above
+	cut, stop      context.CancelFunc
+	work           sync.WaitGroup
+
 	mu       sync.Mutex
 	owed     []branches.TxnID // S10
 	flushing bool
-	retrying int
+	retries  int
 	closed   bool
-	stop     context.CancelFunc // ends the retries
-	stopped  context.Context    //nolint:containedctx // the life of the coordinator, not of a call
-	work     sync.WaitGroup
 }
 
 const (
-	// maxRetrying bounds the units this process retries at once, and with them
-	// the memory their payloads take. The others are recovery's alone.
-	maxRetrying = 256
+	// maxRetries bounds the units this process retries at once. The others are
+	// recovery's alone.
+	maxRetries = 256
 	// abortTries is how often a gid whose PREPARE was not answered is looked
 	// for again: the lost request may still land.
 	abortTries = 4
@@ -42,8 +46,19 @@ const (
 func newLater(c *Coordinator) *later {
 	l := &later{c: c}
 	//nolint:forbidigo // the root of the coordinator's own life, which no call's context governs
-	l.stopped, l.stop = context.WithCancel(context.Background())
+	l.life, l.cut = context.WithCancel(context.Background())
+	l.retrying, l.stop = context.WithCancel(l.life)
 	return l
+}
+
+// within has ctx's values and ends with life.
+func within(ctx, life context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	unhook := context.AfterFunc(life, cancel)
+	return ctx, func() {
+		unhook()
+		cancel()
+	}
 }
 
 // done owes txn its DONE. Nobody waits for it, and there is no timer: what has
@@ -59,7 +74,11 @@ func (l *later) done(ctx context.Context, txn branches.TxnID) {
 		return
 	}
 	l.flushing = true
-	l.work.Go(func() { l.flush(context.WithoutCancel(ctx)) })
+	ctx, cancel := within(ctx, l.life)
+	l.work.Go(func() {
+		defer cancel()
+		l.flush(ctx)
+	})
 }
 
 func (l *later) flush(ctx context.Context) {
@@ -77,57 +96,37 @@ func (l *later) flush(ctx context.Context) {
 	}
 }
 
-// writeDone is S10.
 func (l *later) writeDone(ctx context.Context, batch []branches.TxnID) {
 	ctx, cancel := context.WithTimeout(ctx, l.c.cfg.FinishTimeout)
 	defer cancel()
-	l.observe(ctx, batch, Before, nil)
-	var err error
-	for delay, try := firstDelay, 0; try < flushTries; delay, try = next(delay), try+1 {
-		if _, err = l.c.cfg.Journal.Finish(ctx, batch); err == nil || l.c.wall.Sleep(ctx, delay) != nil {
-			break
+	tries, last := 0, error(nil)
+	_ = l.c.insist(ctx, func() error {
+		tries++
+		if last = l.c.done(ctx, batch); tries == flushTries {
+			return nil
 		}
-	}
-	l.observe(ctx, batch, After, err)
-	if err != nil {
-		l.c.log.InfoContext(ctx, "rhizodat: DONE left to recovery", "records", len(batch), "error", err)
-	}
-}
-
-func (l *later) observe(ctx context.Context, batch []branches.TxnID, m Moment, err error) {
-	if l.c.cfg.Observer == nil {
-		return
-	}
-	for _, txn := range batch {
-		l.c.observe(ctx, StepEvent{Txn: txn, Step: S10, Moment: m, Err: err})
+		return last
+	})
+	if last != nil {
+		l.c.log.InfoContext(ctx, "rhizodat: DONE left to recovery", "records", len(batch), "error", last)
 	}
 }
 
-// finish keeps trying the pending branches of a decided unit.
-func (l *later) finish(ctx context.Context, txn branches.TxnID, pending []*ending) {
+// finish keeps trying the branches of a decided unit that Commit could not end.
+// The record is read before each try: another process may have ended them, and
+// a branch that a person has given up meanwhile must not come back.
+func (l *later) finish(ctx context.Context, u *Unit) {
+	stores := u.stores()
 	l.retry(ctx, func(ctx context.Context) bool {
-		for _, e := range pending {
-			e.branch = nil // its session is the application's again
-			e.end(ctx, l.c, false)
+		rec, err := l.c.read(ctx, u.Txn)
+		if err != nil {
+			return errors.Is(err, journal.ErrNotFound) // ended, and compacted away
 		}
-		var heuristics []*branches.Heuristic
-		for _, e := range pending {
-			if e.heuristic != nil {
-				heuristics = append(heuristics, e.heuristic)
-			}
+		if rec.State.Final() {
+			return true
 		}
-		if len(heuristics) > 0 && l.c.remember(ctx, txn, heuristics) != nil {
-			return false
-		}
-		settled := func(e *ending) bool { return e.err == nil || e.heuristic != nil }
-		pending = slices.DeleteFunc(pending, settled)
-		if len(pending) > 0 {
-			return false
-		}
-		if len(heuristics) == 0 {
-			l.done(ctx, txn)
-		}
-		return true
+		p, err := l.c.RollForward(ctx, rec, stores)
+		return err == nil && len(p.Pending) == 0
 	})
 }
 
@@ -136,7 +135,12 @@ func (l *later) abort(ctx context.Context, store branches.Store, ref branches.Re
 	tries := 0
 	l.retry(ctx, func(ctx context.Context) bool {
 		tries++
-		return store.Abort(ctx, ref) == nil && tries >= abortTries
+		err := store.Abort(ctx, ref)
+		if h := heuristicOf(err, ref); h != nil {
+			l.c.log.ErrorContext(ctx, "rhizodat: a store resolved its branch against the decision", "dat_txn", ref.Txn, "error", h)
+			return l.c.remembered(ctx, ref.Txn, []*branches.Heuristic{h})
+		}
+		return err == nil && tries >= abortTries
 	})
 }
 
@@ -145,18 +149,16 @@ func (l *later) abort(ctx context.Context, store branches.Store, ref branches.Re
 func (l *later) retry(ctx context.Context, f func(context.Context) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || l.retrying >= maxRetrying {
+	if l.closed || l.retries >= maxRetries {
 		return
 	}
-	l.retrying++
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	unhook := context.AfterFunc(l.stopped, cancel)
+	l.retries++
+	ctx, cancel := within(ctx, l.retrying)
 	l.work.Go(func() {
 		defer func() {
-			unhook()
 			cancel()
 			l.mu.Lock()
-			l.retrying--
+			l.retries--
 			l.mu.Unlock()
 		}()
 		for delay := 10 * firstDelay; ; delay = min(2*delay, slowest) {
@@ -179,6 +181,9 @@ func (l *later) close() error {
 	l.closed = true
 	l.mu.Unlock()
 	l.stop()
-	l.work.Wait() // bounded: every request in it has FinishTimeout
+	bound := time.AfterFunc(l.c.cfg.FinishTimeout, l.cut)
+	l.work.Wait()
+	bound.Stop()
+	l.cut()
 	return nil
 }

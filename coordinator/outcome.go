@@ -58,7 +58,7 @@ func (o Outcome) Committed() bool {
 	return o.Verdict == VerdictCommitted || o.Verdict == VerdictPending
 }
 
-// ErrNoJournal: a unit has written to several stores, and the DSN names no
+// ErrNoJournal says that a unit has written to several stores, and the DSN names no
 // journal to coordinate them.
 var ErrNoJournal = errors.New("rhizodat: commit several stores: no journal configured: add journal=postgres://… to the DSN (journal=file:///… for development) and run rhizorecover init")
 
@@ -81,15 +81,18 @@ func (e *CommittedPending) Error() string {
 // Cause is what kept the first of the stores from being finished at once.
 func (e *CommittedPending) Cause() error { return e.cause }
 
-// InDoubt means that the outcome is unknown here: recovery decides it from the
-// journal, and rhizodat.Lookup tells it then. The unit must not be run again.
+// InDoubt means that the outcome is unknown here. Recovery decides it from the
+// journal (a unit with one writing branch has been decided by its store), and
+// rhizodat.Lookup tells it then. The unit must not be run again.
+//
+// Like CommittedPending it wraps nothing.
 type InDoubt struct {
 	DatTxn branches.TxnID
 	cause  error
 }
 
 func (e *InDoubt) Error() string {
-	return fmt.Sprintf("rhizodat: commit %s: outcome unknown until recovery has decided it: do not run it again", e.DatTxn)
+	return fmt.Sprintf("rhizodat: commit %s: outcome unknown here, rhizodat.Lookup will tell it: do not run it again", e.DatTxn)
 }
 
 // Cause is what made the outcome unknown.
@@ -113,12 +116,41 @@ func (e *Aborted) Error() string {
 
 // Unwrap gives the cause to errors.Is and errors.As; never driver.ErrBadConn,
 // which would make a caller's loop run the unit again without asking.
-func (e *Aborted) Unwrap() error {
-	if errors.Is(e.Err, driver.ErrBadConn) {
-		return nil
+func (e *Aborted) Unwrap() error { return withoutBadConn(e.Err) }
+
+// withoutBadConn hides driver.ErrBadConn in err and nothing else. database/sql
+// takes it for "not one byte was sent", which no Commit or Rollback can say.
+func withoutBadConn(err error) error {
+	if errors.Is(err, driver.ErrBadConn) {
+		return &spentError{err}
 	}
-	return e.Err
+	return err
 }
+
+// spentError answers for what it hides instead of unwrapping it: an ErrBadConn
+// may stand beside the error that matters, in one joined error.
+type spentError struct{ err error }
+
+func (e *spentError) Error() string { return e.err.Error() }
+
+func (e *spentError) Is(target error) bool {
+	return target != driver.ErrBadConn && errors.Is(e.err, target)
+}
+
+func (e *spentError) As(target any) bool { return errors.As(e.err, target) }
+
+// PayloadTooLarge is found in an Aborted: a branch's payload exceeds max_payload.
+type PayloadTooLarge struct {
+	Store     string
+	Size, Max int64 // bytes
+}
+
+func (e *PayloadTooLarge) Error() string {
+	return fmt.Sprintf("rhizodat: stage branch: store %s has a payload of %d bytes, max_payload=%d: write fewer rows in one transaction or raise it", e.Store, e.Size, e.Max)
+}
+
+// Kind says that the same work would make the same payload.
+func (e *PayloadTooLarge) Kind() branches.Kind { return branches.Permanent }
 
 // StoreFull is found in an Aborted of kind StoreFull.
 type StoreFull struct {
@@ -144,18 +176,33 @@ func (e *StoreFull) Kind() branches.Kind { return branches.StoreFull }
 // Heuristic means that the unit is decided, but stores had resolved their
 // branches the other way. A person ends it with rhizorecover resolve.
 type Heuristic struct {
-	DatTxn  branches.TxnID
-	Stores  []string // stores that had resolved by themselves
+	DatTxn branches.TxnID
+	Stores []string // stores that had resolved by themselves
+	// Aborted: the decision is to abort, and Stores had committed. False: it is
+	// to commit, and they had rolled back.
+	Aborted bool
 	Pending []string // stores that recovery still finishes
 	cause   error
 }
 
 func (e *Heuristic) Error() string {
-	return fmt.Sprintf("rhizodat: commit %s: decided, but %s resolved it the other way: see rhizorecover show %[1]s", e.DatTxn, strings.Join(e.Stores, ", "))
+	decision := "committed"
+	if e.Aborted {
+		decision = "aborted"
+	}
+	return fmt.Sprintf("rhizodat: commit %s: %s, but %s resolved it the other way: do not run it again, see rhizorecover show %[1]s", e.DatTxn, decision, strings.Join(e.Stores, ", "))
 }
 
 // Cause is the evidence of the first of the stores.
 func (e *Heuristic) Cause() error { return e.cause }
+
+// causeOf is what an outcome keeps from errors.Is and errors.As.
+func causeOf(err error) error {
+	if e, ok := err.(interface{ Cause() error }); ok { // the outcome itself, never one inside of another error
+		return e.Cause()
+	}
+	return err
+}
 
 // IsCommitted reports whether err, from Commit, means that the unit is committed.
 func IsCommitted(err error) bool {

@@ -22,8 +22,18 @@
 // Before S7 the unit may be aborted and run again; from S7 on it may only be
 // finished. Whoever finds a record that nobody decided writes ABORTED (presumed
 // abort); of that write and S7 only one can succeed, since both are
-// compare-and-set on the same record. The states and their transitions are in
-// package journal.
+// compare-and-set on the same record.
+//
+// # States of the record, and the only transitions
+//
+//	ACTIVE    -> PREPARED    S6
+//	ACTIVE    -> ABORTED     presumed abort
+//	PREPARED  -> COMMITTED   S7
+//	PREPARED  -> ABORTED     presumed abort
+//	COMMITTED -> DONE        S10
+//
+// A record is born ACTIVE (S4), or ABORTED to forbid a commit whose own S4 was
+// never seen. DONE and ABORTED are final.
 //
 // # What never changes
 //
@@ -42,6 +52,8 @@
 // from it (a PREPARE cut short would be a lost answer) and it is only looked at
 // between steps; from S7 on not even that. S4 to S7 share CommitTimeout; S8 and
 // S9, and every abort, get FinishTimeout.
+//
+// A unit with one writing branch needs none of this; see onephase.go.
 package coordinator
 
 import (
@@ -66,56 +78,59 @@ func (c *Coordinator) Commit(ctx context.Context, u *Unit) Outcome {
 }
 
 func (c *Coordinator) commit(ctx context.Context, u *Unit) Outcome {
-	if !c.cfg.Markers && len(u.Parts) == 1 {
+	if err := c.checkRoom(ctx, u); err != nil {
+		return c.abandon(ctx, u, err)
+	}
+	if c.plain(u) {
 		return c.commitPlain(ctx, u)
 	}
-	if p, err := u.doomed(); err != nil {
-		return c.abandon(ctx, u, &partError{part: p, err: err})
+	if err := u.doomed(); err != nil {
+		return c.abandon(ctx, u, err)
 	}
-	if err := c.checkRoom(ctx, u); err != nil {
+	if err := gaveUp(ctx); err != nil {
 		return c.abandon(ctx, u, err)
 	}
 	u.txTime = c.cfg.Clock.Now()
 
-	// From here to the decision, whatever happens, CommitTimeout bounds it.
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.CommitTimeout)
-	defer cancel()
-
-	if len(u.Parts) == 1 || !u.allWrote() || c.cfg.Journal == nil {
+	recordActive := c.stageAndRecord
+	if c.cfg.Journal == nil || !u.allWrote() {
 		if err := c.stage(ctx, u); err != nil {
 			return c.abandon(ctx, u, err)
 		}
 		if writers := u.voted(branches.VotePrepare, branches.VoteApply); len(writers) < 2 {
 			return c.commitOnePhase(ctx, u, writers)
 		}
-		if err := c.recordActive(ctx, limit, u); err != nil {
-			return c.abandon(ctx, u, err)
-		}
-	} else if err := c.stageAndRecord(ctx, limit, u); err != nil {
-		return c.abandon(ctx, u, err)
+		recordActive = c.recordActive
 	}
 
-	if err := c.prepare(limit, u); err != nil {
-		return c.abandon(ctx, u, err)
+	// From here to the decision, whatever happens, CommitTimeout bounds it.
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.CommitTimeout)
+	defer cancel()
+	for _, step := range []func() error{
+		func() error { return recordActive(ctx, limit, u) },
+		func() error { return c.prepare(limit, u) },
+		func() error { return c.recordPrepared(limit, u) },
+		func() error { return nil }, // the last look before S7
+	} {
+		if err := c.inTime(ctx, limit, step); err != nil {
+			return c.abandon(ctx, u, err)
+		}
 	}
-	if err := context.Cause(ctx); err != nil { // the last look at the caller
-		return c.abandon(ctx, u, err)
-	}
-	if err := c.recordPrepared(limit, u); err != nil {
-		return c.abandon(ctx, u, err)
-	}
+
+	locked := u.endings(branches.VotePrepare)
 	if guard.Off(guard.Order) {
-		c.finish(ctx, u)
+		c.release(ctx, u.Txn, locked, false)
+		locked = nil
 	}
 	state, cause := c.decide(limit, u)
-	u.release()
 	switch state {
 	case journal.StateCommitted, journal.StateDone:
-		return c.finish(ctx, u)
+		return c.finish(ctx, u, locked)
 	case journal.StateAborted:
 		return c.abandon(ctx, u, cause)
 	case journal.StateActive, journal.StatePrepared: // never returned: they prove nothing
 	}
+	// INVARIANT I3: from here on no branch is touched, nor is it later.
 	return Outcome{
 		DatTxn: u.Txn, DatTxTime: u.txTime, Verdict: VerdictInDoubt, Journaled: true,
 		Err: &InDoubt{DatTxn: u.Txn, cause: cause},
@@ -123,9 +138,11 @@ func (c *Coordinator) commit(ctx context.Context, u *Unit) Outcome {
 }
 
 // stage is S3: slow, under the caller's context, in every branch at once.
-// Failures here are the cheapest.
+// Failures here are the cheapest. With several branches each leaves its marker:
+// without it no lost answer could be told from a rollback.
 func (c *Coordinator) stage(ctx context.Context, u *Unit) error {
-	unit := branches.Unit{Txn: u.Txn, TxTime: u.txTime, OnePhase: len(u.Parts) == 1, Marker: c.cfg.Markers}
+	unit := branches.Unit{Txn: u.Txn, TxTime: u.txTime, OnePhase: len(u.Parts) == 1}
+	unit.Marker = c.cfg.Markers || !unit.OnePhase
 	return c.step(ctx, u, S3, func() error {
 		return c.each(ctx, u, S3, u.Parts, func(p *Part) error {
 			unit := unit
@@ -137,8 +154,11 @@ func (c *Coordinator) stage(ctx context.Context, u *Unit) error {
 			if staged.Vote < branches.VoteReadOnly || staged.Vote > branches.VoteApply {
 				return fmt.Errorf("rhizodat: stage branch: adapter answered %s", staged.Vote)
 			}
+			if staged.Vote == branches.VoteApply && staged.Payload == nil {
+				return errors.New("rhizodat: stage branch: adapter voted to apply a payload and has none")
+			}
 			if size := int64(len(staged.Payload)); c.cfg.MaxPayload > 0 && size > c.cfg.MaxPayload {
-				return fmt.Errorf("rhizodat: stage branch: payload of %d bytes exceeds max_payload=%d: write fewer rows in one transaction or raise it", size, c.cfg.MaxPayload)
+				return &PayloadTooLarge{Store: p.Name, Size: size, Max: c.cfg.MaxPayload}
 			}
 			p.staged = staged
 			return nil
@@ -154,12 +174,13 @@ func (c *Coordinator) recordActive(ctx, limit context.Context, u *Unit) error {
 	if err := c.create(ctx, limit, u, record); err != nil {
 		return err
 	}
-	u.txTime = record.TxTime // stamped above the read fence
+	c.stamp(ctx, u, record)
 	return nil
 }
 
 // stageAndRecord runs S4 beside S3 where every branch is certain to have
-// written, so that the record cannot name one that did not: one wait less.
+// written, so that the record cannot name one that did not: one wait less. S3 is
+// then within CommitTimeout too, since a record that waits longer counts as stale.
 func (c *Coordinator) stageAndRecord(ctx, limit context.Context, u *Unit) error {
 	for _, p := range u.Parts {
 		p.staged.Vote = branches.VotePrepare
@@ -167,14 +188,18 @@ func (c *Coordinator) stageAndRecord(ctx, limit context.Context, u *Unit) error 
 	record := u.record()
 	if err := fan([]func() error{
 		func() error { return c.create(ctx, limit, u, record) },
-		func() error { return c.stage(ctx, u) },
+		func() error {
+			ctx, cancel := both(ctx, limit)
+			defer cancel()
+			return c.stage(ctx, u)
+		},
 	}, func(f func() error) error { return f() }); err != nil {
 		return err
 	}
 	if len(u.voted(branches.VotePrepare)) != len(u.Parts) {
 		return errors.New("rhizodat: stage branch: adapter said that it had written and did not vote to prepare")
 	}
-	u.txTime = record.TxTime
+	c.stamp(ctx, u, record)
 	return nil
 }
 
@@ -182,11 +207,8 @@ func (c *Coordinator) create(ctx, limit context.Context, u *Unit, record *journa
 	if c.cfg.Journal == nil {
 		return ErrNoJournal
 	}
-	if deadline, ok := limit.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, deadline)
-		defer cancel()
-	}
+	ctx, cancel := both(ctx, limit)
+	defer cancel()
 	if err := c.admit(ctx, u); err != nil {
 		return err
 	}
@@ -203,8 +225,11 @@ func (c *Coordinator) create(ctx, limit context.Context, u *Unit, record *journa
 
 // prepare is S5: the first step that leaves something behind. Branches that
 // wrote nothing are asked for a sign of life instead, since their locks may
-// guard what the others wrote.
+// guard what the others wrote. Once one has failed the unit is aborted, and the
+// other answers are waited for no longer than an abort may take.
 func (c *Coordinator) prepare(ctx context.Context, u *Unit) error {
+	ctx, hurry := context.WithCancel(ctx)
+	defer hurry()
 	err := c.step(ctx, u, S5, func() error {
 		return c.each(ctx, u, S5, u.voted(branches.VotePrepare, branches.VoteReadOnly), func(p *Part) error {
 			err := p.Branch.Prepare(ctx, branches.NewGID(u.Txn, p.Name))
@@ -216,6 +241,9 @@ func (c *Coordinator) prepare(ctx context.Context, u *Unit) error {
 				p.phase = phaseUnknown
 			default: // an answered PREPARE that failed has rolled its branch back
 				p.phase = phaseGone
+			}
+			if err != nil {
+				time.AfterFunc(c.cfg.FinishTimeout, hurry)
 			}
 			return err
 		})
@@ -241,10 +269,14 @@ func (c *Coordinator) recordPrepared(ctx context.Context, u *Unit) error {
 func (c *Coordinator) decide(ctx context.Context, u *Unit) (journal.State, error) {
 	decision := journal.Decision{Txn: u.Txn, TxTime: u.txTime, WithPrepare: !c.cfg.SplitDecision}
 	write := func() error {
+		// Half of the time at most, so that a lost answer can still be read back.
+		ctx, cancel := context.WithTimeout(ctx, c.cfg.CommitTimeout/2)
+		defer cancel()
 		return c.step(ctx, u, S7, func() error {
 			return c.journalAnswer(u, u.session.Decide(ctx, decision))
 		})
 	}
+	defer u.release()
 	var lost error
 	if decision.WithPrepare {
 		lost = c.step(ctx, u, S6, write)
@@ -257,36 +289,39 @@ func (c *Coordinator) decide(ctx context.Context, u *Unit) (journal.State, error
 	// Even a refused S7 may be the second delivery of one that won, and a read
 	// of ACTIVE or PREPARED proves nothing while the lost backend may still be
 	// committing. ABORTED, attempted, blocks behind it and answers for good.
-	for delay := firstDelay; ; delay = next(delay) {
-		state, err := u.session.Abort(ctx, u.Txn, journal.Forced)
-		if err == nil {
-			return state, lost
-		}
-		if c.wall.Sleep(ctx, delay) != nil {
-			return "", errors.Join(lost, err)
-		}
+	if ctx.Err() != nil { // stopped for long, or out of time in S7: one look all the same
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), c.cfg.FinishTimeout)
+		defer cancel()
 	}
+	var state journal.State
+	err := c.insist(ctx, func() (err error) {
+		state, err = u.session.Abort(ctx, u.Txn, journal.Forced)
+		return err
+	})
+	if err == nil && state.Decided() {
+		// It was only read, and may be visible without being durable (its wait
+		// for a standby was cut short). Hardening takes a place of its own.
+		u.release()
+		err = c.insist(ctx, func() error { return c.cfg.Journal.Harden(ctx) })
+	}
+	if err != nil {
+		return "", errors.Join(lost, err)
+	}
+	return state, lost
 }
 
 // finish is S8 and S9 of a decided unit. What it cannot end within
 // FinishTimeout stays with this process and with recovery.
-func (c *Coordinator) finish(ctx context.Context, u *Unit) Outcome {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.FinishTimeout)
+func (c *Coordinator) finish(ctx context.Context, u *Unit, locked []*ending) Outcome {
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.FinishTimeout)
 	defer cancel()
-	var locked, payloads []*ending
-	for _, p := range u.voted(branches.VotePrepare) {
-		locked = append(locked, &ending{ref: p.ref(u), store: p.Store, branch: p.Branch})
-	}
-	for _, p := range u.voted(branches.VoteApply) {
-		payloads = append(payloads, &ending{ref: p.ref(u), store: p.Store, branch: p.Branch})
-	}
-	c.release(ctx, u.Txn, locked, true)
+	payloads := u.endings(branches.VoteApply)
+	c.release(limit, u.Txn, locked, true)
 	u.released = c.wall.Now()
 	c.endReaders(ctx, u)
-	c.rollForward(ctx, u.Txn, payloads, true)
-
-	out := Outcome{DatTxn: u.Txn, DatTxTime: u.txTime, Verdict: VerdictCommitted, Journaled: true}
-	return c.ended(ctx, out, append(locked, payloads...))
+	c.rollForward(limit, u.Txn, payloads, true)
+	return c.decided(ctx, u, append(locked, payloads...))
 }
 
 // release is S8: locks first. INVARIANT I2: the decision is acknowledged.
@@ -300,8 +335,11 @@ func (c *Coordinator) rollForward(ctx context.Context, txn branches.TxnID, paylo
 }
 
 // endReaders ends the branches that wrote nothing, after every S8 answer, so
-// that their locks guard the whole unit. A failure changes no outcome.
+// that their locks guard the whole unit. A failure changes no outcome. Its time
+// is its own: a store that used up S8's must not keep these locks.
 func (c *Coordinator) endReaders(ctx context.Context, u *Unit) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.FinishTimeout)
+	defer cancel()
 	err := fan(u.voted(branches.VoteReadOnly), func(p *Part) error { return p.Branch.Commit(ctx) })
 	if err != nil {
 		c.log.DebugContext(ctx, "rhizodat: read-only branch ended with an error", "dat_txn", u.Txn, "error", err)
@@ -313,22 +351,23 @@ func (c *Coordinator) endReaders(ctx context.Context, u *Unit) {
 // even where a branch does not answer. Detached, bounded by FinishTimeout.
 func (c *Coordinator) abandon(ctx context.Context, u *Unit, cause error) Outcome {
 	out := c.abortedOutcome(ctx, u, cause)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.FinishTimeout)
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.FinishTimeout)
 	defer cancel()
 	jobs := make([]func() error, 0, len(u.Parts)+1)
 	if session := u.session; session != nil && u.recorded {
 		jobs = append(jobs, func() error {
-			_, err := session.Abort(ctx, u.Txn, journal.Unforced)
+			_, err := session.Abort(limit, u.Txn, journal.Unforced)
 			return err
 		})
 	}
 	for _, p := range u.Parts {
-		jobs = append(jobs, func() error { return c.undo(ctx, u, p) })
+		jobs = append(jobs, func() error { return c.undo(limit, u, p) })
 	}
 	if err := fan(jobs, func(f func() error) error { return f() }); err != nil {
 		c.log.WarnContext(ctx, "rhizodat: abort left to recovery", "dat_txn", u.Txn, "error", err)
 	}
-	return out
+	u.release()
+	return c.contradicted(ctx, u, out)
 }
 
 // undo takes one branch back as far as it went.
@@ -339,7 +378,8 @@ func (c *Coordinator) undo(ctx context.Context, u *Unit, p *Part) error {
 	case phasePrepared, phaseUnknown:
 		ref := p.ref(u)
 		err := p.Store.Abort(ctx, ref)
-		if err != nil || p.phase == phaseUnknown { // a lost PREPARE may land yet
+		p.heuristic = heuristicOf(err, ref)
+		if p.heuristic == nil && (err != nil || p.phase == phaseUnknown) { // a lost PREPARE may land yet
 			c.later.abort(ctx, p.Store, ref)
 		}
 		return err
@@ -347,78 +387,3 @@ func (c *Coordinator) undo(ctx context.Context, u *Unit, p *Part) error {
 	}
 	return nil
 }
-
-// commitOnePhase ends a unit with at most one branch that wrote. No journal:
-// the store's own commit is atomic, and its marker settles a lost answer.
-func (c *Coordinator) commitOnePhase(ctx context.Context, u *Unit, writers []*Part) Outcome {
-	out := Outcome{DatTxn: u.Txn, DatTxTime: u.txTime, Verdict: VerdictCommitted}
-	readers := u.voted(branches.VoteReadOnly)
-	if len(u.Parts) > 1 && len(writers) == 1 {
-		if err := c.each(ctx, u, S5, readers, func(p *Part) error {
-			return p.Branch.Prepare(ctx, branches.NewGID(u.Txn, p.Name))
-		}); err != nil {
-			return c.abandon(ctx, u, err)
-		}
-	}
-	if len(writers) == 0 {
-		if err := c.each(ctx, u, S8, readers, func(p *Part) error { return p.Branch.Commit(ctx) }); err != nil {
-			return c.onePhaseFailed(ctx, u, err)
-		}
-		return out
-	}
-	if err := c.each(ctx, u, S8, writers, func(p *Part) error { return p.Branch.Commit(ctx) }); err != nil {
-		if !branches.IsUnknown(err) {
-			return c.onePhaseFailed(ctx, u, err)
-		}
-		fate, doubt := c.settle(ctx, u, writers[0])
-		switch fate {
-		case branches.FateApplied:
-		case branches.FateNever:
-			return c.onePhaseFailed(ctx, u, err)
-		case branches.FateUnknown, branches.FateAbsent: // neither proves anything
-			out.Verdict, out.Err = VerdictInDoubt, &InDoubt{DatTxn: u.Txn, cause: errors.Join(err, doubt)}
-			return out
-		}
-	}
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.FinishTimeout)
-	defer cancel()
-	c.endReaders(limit, u)
-	return out
-}
-
-// commitPlain is the commit of a driver that has one store and no journal: it is
-// that store's own driver, with its own errors.
-func (c *Coordinator) commitPlain(ctx context.Context, u *Unit) Outcome {
-	out := Outcome{DatTxn: u.Txn, Verdict: VerdictCommitted}
-	if out.Err = u.Parts[0].Branch.Commit(ctx); out.Err != nil {
-		out.Verdict = VerdictAborted
-	}
-	if branches.IsUnknown(out.Err) {
-		out.Verdict, out.Err = VerdictInDoubt, errors.Unwrap(out.Err)
-	}
-	return out
-}
-
-// settle asks the store, until it answers, what became of a one-phase commit
-// whose answer was lost.
-func (c *Coordinator) settle(ctx context.Context, u *Unit, p *Part) (branches.Fate, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.CommitTimeout)
-	defer cancel()
-	for delay := firstDelay; ; delay = next(delay) {
-		fate, err := p.Store.Settle(ctx, u.Txn)
-		if err == nil {
-			return fate, nil
-		}
-		if c.wall.Sleep(ctx, delay) != nil {
-			return branches.FateUnknown, err
-		}
-	}
-}
-
-// The delays between two tries of one request inside a commit.
-const (
-	firstDelay = 10 * time.Millisecond
-	lastDelay  = time.Second
-)
-
-func next(delay time.Duration) time.Duration { return min(2*delay, lastDelay) }

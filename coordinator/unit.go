@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -34,8 +33,9 @@ type Part struct {
 	Notice bool  // see branches.Unit
 	Doom   error // why the unit can only be rolled back, beyond what the branch itself knows
 
-	staged branches.Staged
-	phase  phase
+	staged    branches.Staged
+	phase     phase
+	heuristic *branches.Heuristic // the store had committed what was to be aborted
 }
 
 // phase says who may still end a branch before the decision, and how.
@@ -80,17 +80,27 @@ func (u *Unit) allWrote() bool {
 	return len(u.Parts) > 1
 }
 
-// doomed returns the first part whose branch cannot commit any more.
-func (u *Unit) doomed() (*Part, error) {
+// doomed returns why the first branch that cannot commit any more cannot.
+func (u *Unit) doomed() error {
 	for _, p := range u.Parts {
-		if p.Doom != nil {
-			return p, p.Doom
+		err := p.Doom
+		if err == nil {
+			err = p.Branch.Doomed()
 		}
-		if err := p.Branch.Doomed(); err != nil {
-			return p, err
+		if err != nil {
+			return &partError{part: p, err: err}
 		}
 	}
-	return nil, nil
+	return nil
+}
+
+// endings are the branches that gave vote, on their way to S8 or S9.
+func (u *Unit) endings(vote branches.Vote) []*ending {
+	var ends []*ending
+	for _, p := range u.voted(vote) {
+		ends = append(ends, &ending{ref: p.ref(u), store: p.Store, branch: p.Branch})
+	}
+	return ends
 }
 
 // record is what S4 writes.
@@ -108,44 +118,30 @@ func (u *Unit) record() *journal.Record {
 	return r
 }
 
-// partError is an error with the store it came from.
-type partError struct {
-	part *Part
-	err  error
-}
-
-func (e *partError) Error() string { return e.err.Error() }
-func (e *partError) Unwrap() error { return e.err }
-
-// partOf finds the part an error came from; nil for the journal's or our own.
-func partOf(err error) *Part {
-	var e *partError
-	if errors.As(err, &e) {
-		return e.part
-	}
-	return nil
-}
-
 // fan runs f for every item at once, the last one on the caller's goroutine,
-// waits for all, and returns the first error in the order of items.
+// waits for all, and returns the error that came first: those behind it may be
+// its consequences.
 func fan[T any](items []T, f func(T) error) error {
 	if len(items) == 0 {
 		return nil
 	}
-	errs := make([]error, len(items))
-	var wg sync.WaitGroup
-	for i, item := range items[:len(items)-1] {
-		wg.Go(func() { errs[i] = f(item) })
-	}
-	last := len(items) - 1
-	errs[last] = f(items[last])
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
+	var (
+		wg    sync.WaitGroup
+		once  sync.Once
+		first error
+	)
+	run := func(item T) {
+		if err := f(item); err != nil {
+			once.Do(func() { first = err })
 		}
 	}
-	return nil
+	last := len(items) - 1
+	for _, item := range items[:last] {
+		wg.Go(func() { run(item) })
+	}
+	run(items[last])
+	wg.Wait()
+	return first
 }
 
 // each runs f for every part at once, and observes it as that store's share of step.
@@ -159,4 +155,13 @@ func (c *Coordinator) each(ctx context.Context, u *Unit, step Step, parts []*Par
 		}
 		return nil
 	})
+}
+
+// stores finds the unit's own stores, and keeps nothing else of it.
+func (u *Unit) stores() Stores {
+	byName := make(map[string]branches.Store, len(u.Parts))
+	for _, p := range u.Parts {
+		byName[p.Name] = p.Store
+	}
+	return func(name string) branches.Store { return byName[name] }
 }
