@@ -28,7 +28,8 @@ func newRig(ctx context.Context) (*rig, error) {
 	r := &rig{servers: map[string]*pgserver.Server{}}
 	for _, name := range []string{"bank_a", "bank_b", "coord"} {
 		s, err := pgserver.Launch(ctx, "shared_buffers=128MB", "max_prepared_transactions=2000",
-			"max_connections=200", "autovacuum=off", "shared_preload_libraries=pg_stat_statements")
+			"max_connections=200", "autovacuum=off",
+			"shared_preload_libraries=pg_stat_statements", "pg_stat_statements.max=100000")
 		if err != nil {
 			r.close()
 			return nil, err
