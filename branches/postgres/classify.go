@@ -32,7 +32,7 @@ func classify(err error) branches.Kind {
 	if pgErr := serverError(err); pgErr != nil {
 		return classifyCode(pgErr)
 	}
-	if connectionLost(err) {
+	if connectionLost(err) || errors.Is(err, errUnsynced) {
 		return branches.Transient
 	}
 	return branches.Permanent
