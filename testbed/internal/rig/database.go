@@ -11,8 +11,9 @@ import (
 // Database is one database, seen by its superuser over one session that is
 // opened anew when it was lost. It is safe for concurrent use.
 type Database struct {
-	Name string
-	DSN  string
+	Name   string
+	DSN    string
+	Scheme string // stands before its URL in a DSN, for a store that is not PostgreSQL's
 
 	mu   sync.Mutex
 	conn *pgx.Conn
@@ -79,8 +80,12 @@ func (d *Database) Prepared(ctx context.Context) ([]string, error) {
 // Disconnect ends every other session of the database, as an administrator
 // would, and returns when they are gone.
 func (d *Database) Disconnect(ctx context.Context) (int, error) {
-	ended, err := d.Texts(ctx, `SELECT pid::text FROM pg_stat_activity WHERE datname = current_database()
-		AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND pg_terminate_backend(pid)`)
+	// Chosen first: in one WHERE the planner may end a backend before it has
+	// looked whether it is its own.
+	ended, err := d.Texts(ctx, `WITH others AS MATERIALIZED (
+			SELECT pid FROM pg_stat_activity WHERE datname = current_database()
+			AND backend_type = 'client backend' AND pid <> pg_backend_pid())
+		SELECT pid::text FROM others WHERE pg_terminate_backend(pid)`)
 	if err != nil {
 		return 0, err
 	}

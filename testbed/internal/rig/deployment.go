@@ -20,11 +20,28 @@ type Deployment struct {
 
 // DSN of the deployment, with options behind it.
 func (d *Deployment) DSN(options string) string {
+	return d.DSNVia(nil, options)
+}
+
+// JournalName is the journal's name to DSNVia.
+const JournalName = "journal"
+
+// DSNVia is DSN with other ways (a proxy's) to some of the databases, by the
+// name of their store.
+func (d *Deployment) DSNVia(ways map[string]string, options string) string {
 	var dsn strings.Builder
-	for _, name := range d.Names() {
-		fmt.Fprintf(&dsn, "%s=%s ", name, d.Stores[name].DSN)
+	add := func(name string, db *Database) {
+		way := ways[name]
+		if way == "" {
+			way = db.DSN
+		}
+		fmt.Fprintf(&dsn, "%s=%s%s ", name, db.Scheme, way)
 	}
-	return dsn.String() + "journal=" + d.Journal.DSN + " " + options
+	for _, name := range d.Names() {
+		add(name, d.Stores[name])
+	}
+	add(JournalName, d.Journal)
+	return dsn.String() + options
 }
 
 // Names of the stores, sorted.
@@ -88,9 +105,25 @@ func (f Fate) String() string {
 	return fmt.Sprintf("%d of %d", f.In, f.Of)
 }
 
-// Judge compares what was reported (dat_txn to the text of its verdict) with
-// what the stores and the journal hold when recovery is over. Each violation is
-// one line.
+// Untrue compares what was reported (dat_txn to the text of its verdict) with
+// what the stores hold. Each violation is one line.
+func (d *Deployment) Untrue(ctx context.Context, reported map[string]string) ([]string, error) {
+	fates, err := d.Fates(ctx)
+	return untrue(reported, fates), err
+}
+
+func untrue(reported map[string]string, fates map[string]Fate) []string {
+	var found []string
+	for _, txn := range slices.Sorted(maps.Keys(reported)) {
+		if !True(reported[txn], fates[txn]) {
+			found = append(found, fmt.Sprintf("%s was reported %s and took effect in %s", txn, reported[txn], fates[txn]))
+		}
+	}
+	return found
+}
+
+// Judge is asked when recovery is over: is everything whole, nothing left
+// prepared or undecided, and everything true that was reported?
 func (d *Deployment) Judge(ctx context.Context, reported map[string]string) ([]string, error) {
 	fates, err := d.Fates(ctx)
 	if err != nil {
@@ -121,12 +154,7 @@ func (d *Deployment) Judge(ctx context.Context, reported map[string]string) ([]s
 			found = append(found, fmt.Sprintf("%s is %s and took effect in %s", txn, state, fate))
 		}
 	}
-	for _, txn := range slices.Sorted(maps.Keys(reported)) {
-		if !True(reported[txn], fates[txn]) {
-			found = append(found, fmt.Sprintf("%s was reported %s and took effect in %s", txn, reported[txn], fates[txn]))
-		}
-	}
-	return found, nil
+	return append(found, untrue(reported, fates)...), nil
 }
 
 // True reports whether what a unit's Commit said of it is so. Nothing follows

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
+)
+
+// house is what all parts share: two servers and the programs.
+type house struct {
+	short bool
+	board *rig.Board
+	shop  *rig.Shop
+	// stores holds all stores, and the journals that never crash.
+	stores *rig.Server
+	// journals may crash. What it was not forced to flush it keeps back for so
+	// long that a crash loses it.
+	journals *rig.Server
+
+	programs programs
+}
+
+// programs are built once, and once more with guards that can be taken out.
+type programs struct{ unit, recover, recoverPayload string }
+
+func newHouse(ctx context.Context, short bool, board *rig.Board) (*house, error) {
+	h := &house{short: short, board: board}
+	err := h.furnish(ctx)
+	if err != nil {
+		return nil, errors.Join(err, h.close(context.WithoutCancel(ctx)))
+	}
+	return h, nil
+}
+
+func (h *house) furnish(ctx context.Context) (err error) {
+	if h.shop, err = rig.NewShop(); err != nil {
+		return err
+	}
+	if h.programs, err = h.build(ctx, false); err != nil {
+		return err
+	}
+	// No machine crashes here, only processes: what they have written is kept.
+	settings := []string{"fsync=off", "full_page_writes=off", "autovacuum=off", "checkpoint_timeout=1h"}
+	if h.stores, err = rig.Launch(ctx, settings...); err != nil {
+		return err
+	}
+	// The background writer would flush the log before the pages that it writes.
+	h.journals, err = rig.Launch(ctx, append(settings, "wal_writer_delay=10s", "bgwriter_lru_maxpages=0")...)
+	return err
+}
+
+func (h *house) build(ctx context.Context, guards bool) (p programs, err error) {
+	for _, program := range []struct {
+		pkg  string
+		path *string
+	}{
+		{"testbed/crash/unit", &p.unit},
+		{"cmd/rhizorecover", &p.recover},
+		{"testbed/crash/recoverer", &p.recoverPayload},
+	} {
+		if *program.path, err = h.shop.Build(ctx, program.pkg, guards); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+func (h *house) close(ctx context.Context) error {
+	var errs []error
+	if h.stores != nil {
+		errs = append(errs, h.stores.Close(ctx))
+	}
+	if h.journals != nil {
+		errs = append(errs, h.journals.Close(ctx))
+	}
+	if h.shop != nil {
+		errs = append(errs, h.shop.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// violations prints what a part has found and makes its figure.
+func (h *house) violations(part string, found []string) {
+	for _, v := range found {
+		fmt.Println("violation:", v)
+	}
+	h.board.Exactly(part+"_violations", len(found), 0)
+}

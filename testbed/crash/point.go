@@ -1,0 +1,96 @@
+package main
+
+import (
+	"github.com/rhizodat/rhizodat-go/coordinator"
+	"github.com/rhizodat/rhizodat-go/testbed/crash/plan"
+)
+
+// shape is which stores a unit reaches, and how.
+type shape string
+
+// The shapes. With a reader S3 goes before S4, else they run side by side.
+const (
+	shapeTwo     shape = "two"     // a and b write
+	shapeReader  shape = "reader"  // and c is read, under a lock that guards the unit
+	shapePayload shape = "payload" // and p is rolled forward
+	shapeOne     shape = "one"     // only a writes: one phase
+)
+
+// insert is a unit's write of one store.
+func insert(store string, stores string) string {
+	return "store:" + store + " INSERT INTO public.ledger VALUES ('" + plan.Txn + "', " + stores + ", 1)"
+}
+
+const readC = "store:c SELECT pg_advisory_xact_lock(1)"
+
+func (s shape) work() []string {
+	switch s {
+	case shapeTwo:
+		return []string{insert("a", "2"), insert("b", "2")}
+	case shapeReader:
+		return []string{insert("a", "2"), readC, insert("b", "2")}
+	case shapePayload:
+		return []string{insert("a", "3"), insert("b", "3"), "book p 3"}
+	case shapeOne:
+		return []string{insert("a", "1")}
+	}
+	panic("no such shape: " + string(s))
+}
+
+// stores that a step works on one by one, in this shape.
+func (s shape) stores(step coordinator.Step) []string {
+	locked, third := []string{"a", "b"}, []string(nil)
+	switch s {
+	case shapeReader:
+		third = []string{"c"}
+	case shapePayload:
+		third = []string{"p"}
+	case shapeTwo, shapeOne:
+	}
+	switch step {
+	case coordinator.S3:
+		return append(locked, third...)
+	case coordinator.S5:
+		if s == shapeReader {
+			return append(locked, third...)
+		}
+		return locked
+	case coordinator.S8:
+		return locked
+	case coordinator.S9:
+		return third
+	}
+	return nil
+}
+
+// point is one moment of one step.
+type point struct {
+	step    coordinator.Step
+	name    string
+	decided bool // S7 has been acknowledged when it is reached
+}
+
+// points lists every point that a unit of this shape passes, from the step
+// table: before and after the step, and before and after each store's share.
+func (s shape) points(split, shares bool) []point {
+	var all []point
+	for step := coordinator.S1; step <= coordinator.S10; step++ {
+		if step == coordinator.S9 && s != shapePayload {
+			continue // nothing to roll forward
+		}
+		places := []string{""}
+		if shares {
+			places = append(places, s.stores(step)...)
+		}
+		for _, store := range places {
+			for _, moment := range []coordinator.Moment{coordinator.Before, coordinator.After} {
+				e := coordinator.StepEvent{Step: step, Moment: moment, Store: store}
+				after := moment == coordinator.After
+				decided := step >= coordinator.S8 || step == coordinator.S7 && after ||
+					step == coordinator.S6 && after && !split // it travels with S7
+				all = append(all, point{step, e.Point(), decided})
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,125 @@
+// Command unit is the child of the crash tests: one unit of work over the
+// stores of RHIZODAT_DSN, as package plan tells it. At the point that it is given
+// it says so and waits; there it is killed, frozen, or loses a server.
+package main
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+
+	rhizodat "github.com/rhizodat/rhizodat-go"
+	"github.com/rhizodat/rhizodat-go/testbed/crash/plan"
+
+	_ "github.com/rhizodat/rhizodat-go/testbed/crash/payload" // makes its store known
+)
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "unit:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) (err error) {
+	todo, err := plan.Read()
+	if err != nil {
+		return err
+	}
+	cfg, err := rhizodat.ParseDSN(os.Getenv("RHIZODAT_DSN"))
+	if err != nil {
+		return err
+	}
+	parent := &parent{in: bufio.NewReader(os.Stdin)}
+	watch := &observer{plan: todo, parent: parent}
+	cfg.Observer, cfg.Logger = watch, slog.New(slog.NewTextHandler(os.Stderr, nil))
+	connector, err := rhizodat.NewConnector(cfg)
+	if err != nil {
+		return err
+	}
+	db := sql.OpenDB(connector)
+	defer func() { err = errors.Join(err, db.Close()) }() // which writes DONE
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // back to the pool; its sessions may be lost
+	for _, statement := range todo.Before {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	watch.conn = conn
+	outcome, err := unit(ctx, conn, todo, watch)
+	if outcome.DatTxn.IsZero() {
+		return errors.Join(errors.New("the unit did not begin"), err)
+	}
+	said := plan.Outcome{Verdict: outcome.Verdict.String(), Conflict: watch.conflict}
+	if err != nil {
+		said.Error = err.Error()
+	}
+	parent.tell(said.Line())
+	return nil
+}
+
+// unit runs S1 and S2, which only the application sees, and commits.
+func unit(ctx context.Context, conn *sql.Conn, todo plan.Plan, watch *observer) (rhizodat.Outcome, error) {
+	ctx, handle := rhizodat.Track(ctx)
+	watch.reach("S1.before")
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return handle.Outcome(), err
+	}
+	txn := handle.Outcome().DatTxn.String()
+	watch.parent.tell(plan.WordTxn + " " + txn)
+	watch.reach("S1.after")
+	watch.reach("S2.before")
+	for _, statement := range todo.Work {
+		if err := work(ctx, tx, statement, txn); err != nil {
+			_ = tx.Rollback() // the statement's error says why
+			return handle.Outcome(), err
+		}
+	}
+	watch.reach("S2.after")
+	if todo.Spoil != "" {
+		if watch.spoiled, err = session(conn, todo.Spoil); err != nil {
+			return handle.Outcome(), errors.Join(err, tx.Rollback())
+		}
+	}
+	err = tx.Commit()
+	return handle.Outcome(), err
+}
+
+func work(ctx context.Context, tx *sql.Tx, statement, txn string) error {
+	if words := strings.Fields(statement); words[0] == "book" {
+		stores, err := strconv.ParseInt(words[2], 10, 64)
+		if err != nil {
+			return fmt.Errorf("read statement: %w", err)
+		}
+		_, err = tx.ExecContext(rhizodat.WithStore(ctx, words[1]), "book", txn, stores, int64(1))
+		return err
+	}
+	_, err := tx.ExecContext(ctx, strings.ReplaceAll(statement, plan.Txn, txn))
+	return err
+}
+
+// parent takes note of lines, one at a time.
+type parent struct {
+	mu sync.Mutex
+	in *bufio.Reader
+}
+
+// tell says a line and waits until the parent has read it.
+func (p *parent) tell(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Println(line)
+	_, _ = p.in.ReadString('\n') // its end is the parent's: then nobody asks any more
+}
