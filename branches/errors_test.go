@@ -1,0 +1,84 @@
+package branches_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/branches/memory"
+)
+
+// speaker is a store that classifies, whisperer one that only knows what is
+// worth trying again.
+type (
+	speaker   struct{ memory.Store }
+	whisperer struct{ memory.Store }
+	kinded    struct{ error }
+)
+
+func (speaker) Classify(error) branches.Kind { return branches.Constraint }
+func (whisperer) IsRetryable(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
+func (kinded) Kind() branches.Kind           { return branches.Invalid }
+
+func TestClassify(t *testing.T) {
+	plain := errors.New("plain")
+	for name, row := range map[string]struct {
+		store branches.Store
+		err   error
+		want  branches.Kind
+	}{
+		"store's word":         {speaker{}, plain, branches.Constraint},
+		"error's own word":     {speaker{}, fmt.Errorf("x: %w", kinded{plain}), branches.Invalid},
+		"device full":          {speaker{}, fmt.Errorf("x: %w", syscall.ENOSPC), branches.StoreFull},
+		"quota":                {memory.Store{}, syscall.EDQUOT, branches.StoreFull},
+		"retryable":            {whisperer{}, fmt.Errorf("x: %w", context.DeadlineExceeded), branches.Transient},
+		"not retryable":        {whisperer{}, plain, branches.Permanent},
+		"nobody classified it": {memory.Store{}, plain, branches.Permanent},
+	} {
+		if got := branches.Classify(row.store, row.err); got != row.want {
+			t.Errorf("%s: %s, want %s", name, got, row.want)
+		}
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	cause := errors.New("reset by peer")
+	err := branches.Unknown(cause)
+	if !branches.IsUnknown(err) || !branches.IsUnknown(fmt.Errorf("x: %w", err)) || branches.IsUnknown(cause) || branches.IsUnknown(nil) {
+		t.Error("IsUnknown does not tell what Unknown has marked")
+	}
+	if !errors.Is(err, cause) || errors.Unwrap(err) != cause { //nolint:errorlint // the value itself
+		t.Errorf("Unknown hides %v", cause)
+	}
+	if branches.Unknown(nil) != nil || branches.Unknown(err) != err { //nolint:errorlint // the value itself
+		t.Error("Unknown marks nothing, or twice")
+	}
+}
+
+func TestHeuristicSaysWhich(t *testing.T) {
+	gid := branches.NewGID(newTxn(t), "pg")
+	committed := (&branches.Heuristic{GID: gid, Committed: true, Evidence: "its marker"}).Error()
+	rolledBack := (&branches.Heuristic{GID: gid, Evidence: "no marker"}).Error()
+	if !strings.Contains(committed, "had committed it: its marker") || !strings.Contains(rolledBack, "had rolled it back: no marker") ||
+		!strings.Contains(committed, string(gid)) {
+		t.Errorf("%q and %q", committed, rolledBack)
+	}
+}
+
+func TestWords(t *testing.T) {
+	for want, got := range map[string]fmt.Stringer{
+		"permanent": branches.Permanent, "transient": branches.Transient, "store full": branches.StoreFull,
+		"constraint": branches.Constraint, "invalid": branches.Invalid,
+		"read-only": branches.VoteReadOnly, "prepare": branches.VotePrepare, "apply": branches.VoteApply, "no vote": branches.Vote(0),
+		"unknown": branches.FateUnknown, "absent": branches.FateAbsent, "applied": branches.FateApplied, "never": branches.FateNever,
+		"ok": branches.SeverityOK, "note": branches.SeverityNote, "warning": branches.SeverityWarning, "error": branches.SeverityError,
+	} {
+		if got.String() != want {
+			t.Errorf("%#v prints as %q, want %q", got, got, want)
+		}
+	}
+}
