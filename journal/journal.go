@@ -89,7 +89,8 @@ type Session interface {
 	// Read returns the record with its payloads. ErrNotFound when there is none.
 	Read(ctx context.Context, txn branches.TxnID) (Record, error)
 
-	// Release gives the place back.
+	// Release gives the place back. A second call does nothing, and any other
+	// call after it is an error.
 	Release()
 }
 

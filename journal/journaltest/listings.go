@@ -117,7 +117,7 @@ func scanLight(b *Bed) {
 }
 
 // many is more than any page or batch of a journal.
-const many = 2300
+const many = 1050
 
 // writeMany creates records of one branch, in the order of their ids.
 func (b *Bed) writeMany() []branches.TxnID {

@@ -11,6 +11,7 @@ import (
 var places = []Item{
 	{"places/a taken place is waited for as long as the context allows", placesTaken},
 	{"places/a listing does not wait for a commit", placesSpare},
+	{"places/a released session is of no use, and may be released again", placesReleased},
 	{"places/a closed journal hands out nothing", placesClosed},
 }
 
@@ -58,6 +59,27 @@ func placesSpare(b *Bed) {
 	if found != 1 {
 		b.Fatalf("Scan found %d records, want 1", found)
 	}
+}
+
+func placesReleased(b *Bed) {
+	j := b.Open(journal.Options{Places: 1})
+	s, err := j.Session(b.Context())
+	b.must("Session", err)
+	txn := b.in(s, journal.StatePrepared)
+	s.Release()
+	s.Release()
+	if err := s.Decide(b.Context(), journal.Decision{Txn: txn, TxTime: someTime}); err == nil {
+		b.Fatalf("a released session decided")
+	}
+	again, err := j.Session(b.Context()) // the one place, given back once
+	b.must("Session", err)
+	defer again.Release()
+	short, cancel := context.WithTimeout(b.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := j.Session(short); !errors.Is(err, context.DeadlineExceeded) {
+		b.Fatalf("releasing twice made a second place: %v", err)
+	}
+	b.expectState(again, txn, journal.StatePrepared)
 }
 
 func placesClosed(b *Bed) {

@@ -68,15 +68,33 @@ func parse(location string) (*pgx.ConnConfig, string, error) {
 		return nil, "", errors.New("rhizodat: open journal: not a postgres:// URL " +
 			"(in the user and password / ? # @ : and % are written %2F %3F %23 %40 %3A and %25)")
 	}
-	query := u.Query()
-	schema := query.Get("schema")
-	query.Del("schema")
-	u.RawQuery = query.Encode()
+	schema, err := takeSchema(u)
+	if err != nil {
+		return nil, "", err
+	}
 	config, err := pgx.ParseConfig(u.String())
 	if err != nil {
 		return nil, "", fmt.Errorf("rhizodat: open journal: %s", scrub(err.Error(), u))
 	}
 	return config, schema, nil
+}
+
+// takeSchema removes schema= from a URL and leaves the rest to the letter: pgx
+// reads a query as libpq does, where + is no blank.
+func takeSchema(u *url.URL) (schema string, err error) {
+	var rest []string
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		value, ok := strings.CutPrefix(part, "schema=")
+		if !ok {
+			rest = append(rest, part)
+			continue
+		}
+		if schema, err = url.PathUnescape(value); err != nil || schema == "" {
+			return "", errors.New("rhizodat: open journal: schema= holds no name")
+		}
+	}
+	u.RawQuery = strings.Join(rest, "&")
+	return schema, nil
 }
 
 // scrub takes the secrets of u out of a text.

@@ -3,6 +3,7 @@ package sqljournal
 import (
 	"context"
 	"errors"
+	"sync"
 )
 
 // ErrClosed means that the journal was closed.
@@ -22,7 +23,8 @@ func NewPlaces(n int) *Places {
 	return &Places{commits: make(chan struct{}, n), spare: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
-// Take waits for a place and returns the function that gives it back.
+// Take waits for a place and returns the function that gives it back, once
+// however often it is called.
 func (p *Places) Take(ctx context.Context, spare bool) (release func(), err error) {
 	var also chan struct{}
 	if spare {
@@ -35,9 +37,9 @@ func (p *Places) Take(ctx context.Context, spare bool) (release func(), err erro
 	}
 	select {
 	case p.commits <- struct{}{}:
-		return func() { <-p.commits }, nil
+		return sync.OnceFunc(func() { <-p.commits }), nil
 	case also <- struct{}{}:
-		return func() { <-p.spare }, nil
+		return sync.OnceFunc(func() { <-p.spare }), nil
 	case <-p.closed:
 		return nil, ErrClosed
 	case <-ctx.Done():

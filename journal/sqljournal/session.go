@@ -14,8 +14,19 @@ import (
 
 // session is one place of the journal, held by one commit.
 type session struct {
-	j    *Journal
-	conn Conn
+	j        *Journal
+	conn     Conn
+	released bool
+}
+
+var errReleased = errors.New("the session was released")
+
+// ready: a session that was released has no place, and must not connect again.
+func (s *session) ready(ctx context.Context) (*statements, error) {
+	if s.released {
+		return nil, errReleased
+	}
+	return s.j.ready(ctx, s.conn)
 }
 
 var _ journal.Session = (*session)(nil)
@@ -36,7 +47,7 @@ func (s *session) create(ctx context.Context, rec *journal.Record) error {
 	if err != nil {
 		return err
 	}
-	q, err := s.j.ready(ctx, s.conn)
+	q, err := s.ready(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,7 +129,7 @@ func (s *session) notCreated(ctx context.Context, q *statements, txn branches.Tx
 
 // Prepare implements journal.Session.
 func (s *session) Prepare(ctx context.Context, d journal.Decision) error {
-	q, err := s.j.ready(ctx, s.conn)
+	q, err := s.ready(ctx)
 	if err == nil {
 		err = s.change(ctx, q, d.Txn, journal.StatePrepared, journal.Unforced, s.prepared(q, d))
 	}
@@ -134,7 +145,7 @@ func (s *session) Decide(ctx context.Context, d journal.Decision) error {
 	if d.Lease != "" {
 		return wrap("decide journal record", journal.ErrNoLease)
 	}
-	q, err := s.j.ready(ctx, s.conn)
+	q, err := s.ready(ctx)
 	if err == nil {
 		var stmts []Stmt
 		if d.WithPrepare {
@@ -207,7 +218,7 @@ func (s *session) abort(ctx context.Context, txn branches.TxnID, durability jour
 		durability = journal.Unforced
 	}
 	for range abortRounds {
-		q, err := s.j.ready(ctx, s.conn)
+		q, err := s.ready(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -251,7 +262,7 @@ const abortRounds = 4
 
 // Read implements journal.Session.
 func (s *session) Read(ctx context.Context, txn branches.TxnID) (journal.Record, error) {
-	q, err := s.j.ready(ctx, s.conn)
+	q, err := s.ready(ctx)
 	if err != nil {
 		return journal.Record{}, wrap("read journal record", err)
 	}
@@ -275,7 +286,12 @@ func readOne(ctx context.Context, conn Conn, q *statements, txn branches.TxnID) 
 }
 
 // Release implements journal.Session.
-func (s *session) Release() { s.conn.Release() }
+func (s *session) Release() {
+	if !s.released {
+		s.released = true
+		s.conn.Release()
+	}
+}
 
 func (j *Journal) nowMS() int64 { return j.opts.Wall.Now().UnixMilli() }
 
