@@ -34,6 +34,7 @@ type Proxy struct {
 	mu      sync.Mutex
 	rules   []*Rule
 	links   map[*link]struct{}
+	gone    map[string]struct{} // cancel keys of links that were muted and have ended
 	refuse  bool
 	accepts int
 }
@@ -63,7 +64,7 @@ func Listen(ctx context.Context, target string) (*Proxy, error) {
 	}
 	p := &Proxy{
 		target: target, listener: listener,
-		closed: make(chan struct{}), links: make(map[*link]struct{}),
+		closed: make(chan struct{}), links: make(map[*link]struct{}), gone: make(map[string]struct{}),
 	}
 	p.running.Go(p.accept)
 	return p, nil
@@ -195,13 +196,19 @@ func (p *Proxy) lost(key string) bool {
 			return l.muted.Load()
 		}
 	}
-	return false
+	_, gone := p.gone[key]
+	return gone
 }
 
+// leave forgets a link, but not that its client was cut off: a cancel request
+// that comes later is lost all the same.
 func (p *Proxy) leave(l *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.links, l)
+	if key := l.cancelKey.Load(); key != nil && l.muted.Load() {
+		p.gone[*key] = struct{}{}
+	}
 }
 
 // hangUp closes a connection. Its error means that it is closed already.
