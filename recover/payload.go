@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/rhizodat/rhizodat-go/journal"
@@ -64,14 +65,15 @@ func (b *budget) give(n int64) {
 	}
 }
 
+// hasPayload reports whether a branch is still to be ended by its payload.
+func hasPayload(rec journal.Record) bool {
+	return slices.ContainsFunc(rec.Branches, func(b journal.Branch) bool { return !b.TwoPhase && !b.Outcome.Settled() })
+}
+
 // load reads a record's payloads where it has any. What the listing saw of its
 // state and version stays.
 func (w *Worker) load(ctx context.Context, rec journal.Record) (journal.Record, func(), error) {
-	payloads := false
-	for _, b := range rec.Branches {
-		payloads = payloads || !b.TwoPhase && !b.Outcome.Settled()
-	}
-	if !payloads {
+	if !hasPayload(rec) {
 		return rec, func() {}, nil
 	}
 	whole, free, err := w.payloads.read(ctx, func() (journal.Record, error) {

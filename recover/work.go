@@ -139,8 +139,10 @@ func (p *pass) rollForward(ctx context.Context, rec journal.Record) error {
 		return nil
 	}
 	p.postpone(rec.Txn, progress)
-	if err := p.w.unclaim(ctx, rec.Txn); err != nil {
-		return err
+	if hasPayload(rec) {
+		if err := p.w.unclaim(ctx, rec.Txn); err != nil {
+			return err
+		}
 	}
 	switch {
 	case len(progress.Heuristics) > 0:
