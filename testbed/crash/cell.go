@@ -64,7 +64,11 @@ func (l *lane) run(ctx context.Context, c cell) (*sight, error) {
 
 // act runs the child.
 func (l *lane) act(ctx context.Context, c cell, s *sight) error {
-	env := append([]string{c.plan.Encode(), "RHIZODAT_DSN=" + l.DSNVia(c.ways, optionsOfUnit)}, l.env...)
+	ways := l.ways
+	if c.ways != nil {
+		ways = c.ways
+	}
+	env := append([]string{c.plan.Encode(), "RHIZODAT_DSN=" + l.DSNVia(ways, optionsOfUnit)}, l.env...)
 	child, err := rig.Start(ctx, l.unit, nil, env...)
 	if err != nil {
 		return err

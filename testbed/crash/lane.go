@@ -35,8 +35,8 @@ type lane struct {
 	unit     string
 	env      []string
 	recovery rig.Recovery
-	crashes  *rig.Server // the journal's own server; nil: it must not crash
-	login    string      // role of the DSNs, where it is not the superuser
+	crashes  *rig.Server       // the journal's own server; nil: it must not crash
+	ways     map[string]string // to databases, where not as the superuser
 
 	reported map[string]string
 	seen     map[string]bool // violations
@@ -50,6 +50,22 @@ type kindOfLane struct {
 }
 
 func (h *house) lane(ctx context.Context, kind kindOfLane) (*lane, error) {
+	l, err := h.bareLane(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	return l, l.install(ctx)
+}
+
+// install makes our tables.
+func (l *lane) install(ctx context.Context) error {
+	l.recovery.DSN = l.DSNVia(l.ways, optionsOfRecovery)
+	_, _, err := l.recovery.Run(ctx, "init")
+	return err
+}
+
+// bareLane is a lane without our tables.
+func (h *house) bareLane(ctx context.Context, kind kindOfLane) (*lane, error) {
 	l := &lane{
 		Deployment: &rig.Deployment{Stores: map[string]*rig.Database{}, Ledger: ledgerQuery},
 		reported:   map[string]string{}, seen: map[string]bool{},
@@ -84,11 +100,7 @@ func (h *house) lane(ctx context.Context, kind kindOfLane) (*lane, error) {
 			return nil, err
 		}
 	}
-	if l.Journal, err = journals.Database(ctx, "journal"); err != nil {
-		return nil, err
-	}
-	l.recovery.DSN = l.DSN(optionsOfRecovery)
-	_, _, err = l.recovery.Run(ctx, "init")
+	l.Journal, err = journals.Database(ctx, "journal")
 	return l, err
 }
 

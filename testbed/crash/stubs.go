@@ -2,7 +2,6 @@ package main
 
 import "context"
 
-func scenarios(context.Context, *house) error { return nil }
-func races(context.Context, *house) error     { return nil }
-func leaks(context.Context, *house) error     { return nil }
-func proofs(context.Context, *house) error    { return nil }
+func races(context.Context, *house) error  { return nil }
+func leaks(context.Context, *house) error  { return nil }
+func proofs(context.Context, *house) error { return nil }
