@@ -3,7 +3,7 @@
 # lacks: with apt-get as root or through sudo, and the linter into ./bin. It starts no
 # service, makes no system cluster, and does nothing the second time.
 #
-#   scripts/setup.sh [PART ...]    parts: go compiler postgresql pgbouncer linters; default all
+#   scripts/setup.sh [PART ...]    parts: go compiler postgresql pgbouncer linters clickhouse; default all
 . "$(dirname "$0")/lib.sh"
 
 readonly oldest_go=1.26 linter_version=2.15.0
@@ -96,6 +96,27 @@ setup_pgbouncer() {
 	say "setup: $(pgbouncer --version | head -n 1)"
 }
 
+# A pinned ClickHouse engine, some 570 MB, in the user's cache directory, and
+# the program that serves it; see testbed/clickhouse.
+setup_clickhouse() {
+	if [ -n "${RHIZODAT_TEST_CLICKHOUSE:-}" ]; then
+		say "setup: ClickHouse of RHIZODAT_TEST_CLICKHOUSE"
+		return
+	fi
+	local dir=${XDG_CACHE_HOME:-$HOME/.cache}/rhizodat/clickhouse status=0 engine
+	[ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] ||
+		left_out "ClickHouse: no engine for $(uname -s) on $(uname -m); set RHIZODAT_TEST_CLICKHOUSE to a server of your own"
+	command -v npm >/dev/null || install_packages npm npm
+	engine=$(testbed/clickhouse/get-clickhouse.sh "$dir") || status=$?
+	case $status in
+	0) ;;
+	3) left_out "ClickHouse: set RHIZODAT_TEST_CLICKHOUSE to a server of your own" ;;
+	*) die "the ClickHouse engine could not be fetched" ;;
+	esac
+	(cd testbed/clickhouse && CGO_ENABLED=0 go build -trimpath -o "$dir/chserver" ./chserver)
+	say "setup: ClickHouse engine $engine"
+}
+
 setup_linters() {
 	local found=
 	[ ! -x bin/golangci-lint ] || found=$(bin/golangci-lint version --short)
@@ -108,11 +129,11 @@ setup_linters() {
 }
 
 setup_go
-[ $# -gt 0 ] || set -- compiler postgresql pgbouncer linters
+[ $# -gt 0 ] || set -- compiler postgresql pgbouncer linters clickhouse
 for part; do
 	case $part in
 	go) ;; # always checked
-	compiler | postgresql | pgbouncer | linters) "setup_$part" ;;
+	compiler | postgresql | pgbouncer | linters | clickhouse) "setup_$part" ;;
 	*) die "no such part: $part" ;;
 	esac
 done
