@@ -27,7 +27,7 @@ func (b *Bed) at(wall hlc.Wall) journal.Session {
 
 func drift(b *Bed) {
 	for _, off := range []time.Duration{-2 * time.Minute, 2 * time.Minute} {
-		wall := hlc.NewManual(time.Now().Add(off))
+		wall := hlc.NewManual(hlc.System.Now().Add(off))
 		s := b.at(wall)
 		rec := b.record()
 		err := s.Create(b.Context(), &rec)
@@ -46,12 +46,12 @@ func drift(b *Bed) {
 		b.expectState(s, rec.Txn, absent)
 	}
 	for _, off := range []time.Duration{-30 * time.Second, 30 * time.Second} {
-		b.write(b.at(hlc.NewManual(time.Now().Add(off))), b.record())
+		b.write(b.at(hlc.NewManual(hlc.System.Now().Add(off))), b.record())
 	}
 }
 
 func createdMS(b *Bed) {
-	wall := hlc.NewManual(time.Now().Add(-5 * time.Second))
+	wall := hlc.NewManual(hlc.System.Now().Add(-5 * time.Second))
 	s := b.at(wall)
 	wall.Advance(3 * time.Second)
 	rec := b.write(s, b.record())
@@ -61,7 +61,7 @@ func createdMS(b *Bed) {
 }
 
 func stepBack(b *Bed) {
-	wall := hlc.NewManual(time.Now())
+	wall := hlc.NewManual(hlc.System.Now())
 	s := b.at(wall)
 	rec := b.write(s, b.record())
 	version := rec.UpdatedMS
@@ -86,7 +86,7 @@ func tellTime(b *Bed) {
 	}
 	before, err := k.Clock(b.Context())
 	b.must("Clock", err)
-	if off := time.Since(before); off.Abs() > time.Minute {
+	if off := hlc.System.Now().Sub(before); off.Abs() > time.Minute {
 		b.Fatalf("the journal's clock is off by %v", off)
 	}
 	b.awaitClock(before.UnixMilli())

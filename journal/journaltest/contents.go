@@ -157,5 +157,5 @@ func endedContext(b *Bed) {
 		b.Fatalf("Abort after its context had ended: %s, nil", state)
 	}
 	// The place is still there, over a new connection if it must be.
-	b.expectAbort(s, txn, journal.StateAborted)
+	b.abort(s, txn)
 }

@@ -64,7 +64,8 @@ func (r *recorder) Fatalf(format string, args ...any) {
 // stub answers the zero values.
 type stub struct{}
 
-func (stub) Session(context.Context) (journal.Session, error)                       { return stubSession{}, nil }
+func (stub) Session(context.Context) (journal.Session, error) { return stubSession{}, nil }
+
 func (stub) Finish(context.Context, []branches.TxnID) (int, error)                  { return 0, nil }
 func (stub) Scan(context.Context, journal.Filter, func(journal.Record) error) error { return nil }
 func (stub) Annotate(context.Context, journal.Record) error                         { return nil }
@@ -73,14 +74,21 @@ func (stub) Close() error                                                       
 func (stub) Install(context.Context) error                                          { return nil }
 func (stub) InstallSQL() string                                                     { return "" }
 func (stub) Identify(context.Context) (journal.Identity, error)                     { return journal.Identity{}, nil }
-func (stub) Stores(context.Context) ([]journal.Registered, error)                   { return nil, nil }
-func (stub) Adopt(context.Context, branches.Place) error                            { return nil }
-func (stub) RaiseSweeps(context.Context, string, int64) (int64, error)              { return 0, nil }
-func (stub) Remove(context.Context, []branches.TxnID) (int, error)                  { return 0, nil }
-func (stub) Horizon(context.Context) (time.Time, error)                             { return time.Time{}, nil }
-func (stub) HighWater(context.Context) (hlc.Time, error)                            { return 0, nil }
-func (stub) Clock(context.Context) (time.Time, error)                               { return time.Time{}, nil }
-func (stub) Removable(context.Context, time.Time, int) ([]journal.Record, error)    { return nil, nil }
+
+func (stub) Stores(context.Context) ([]journal.Registered, error)      { return nil, nil }
+func (stub) Adopt(context.Context, branches.Place) error               { return nil }
+func (stub) RaiseSweeps(context.Context, string, int64) (int64, error) { return 0, nil }
+
+func (stub) Remove(context.Context, []branches.TxnID) (int, error) { return 0, nil }
+
+func (stub) Horizon(context.Context) (time.Time, error) { return time.Time{}, nil }
+
+func (stub) HighWater(context.Context) (hlc.Time, error) { return 0, nil }
+
+func (stub) Clock(context.Context) (time.Time, error) { return time.Time{}, nil }
+
+func (stub) Removable(context.Context, time.Time, int) ([]journal.Record, error) { return nil, nil }
+
 func (stub) Rebind(context.Context, journal.Registered, journal.Registered) (bool, error) {
 	return false, nil
 }

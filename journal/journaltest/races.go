@@ -112,10 +112,12 @@ func raceOfOutcome(b *Bed) {
 			return err
 		}) {
 			_, refused := errors.AsType[*journal.Conflict](err)
+			decides := i%2 == 0
 			switch {
-			case i%2 == 0 && err == nil:
+			case decides && err == nil:
 				decided++
-			case err != nil && !(i%2 == 0 && refused):
+			case decides && refused, err == nil:
+			default:
 				b.Fatalf("writer %d got %v", i, err)
 			}
 		}

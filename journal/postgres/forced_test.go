@@ -18,8 +18,10 @@ import (
 // so that a test sees the difference.
 func lazy(t *testing.T, settings ...string) *pgtest.Cluster {
 	t.Helper()
-	return pgtest.Own(t, append([]string{"wal_writer_delay=10s", "wal_writer_flush_after=1GB", "autovacuum=off",
-		"bgwriter_delay=10s", "checkpoint_timeout=1h"}, settings...)...)
+	return pgtest.Own(t, append([]string{
+		"wal_writer_delay=10s", "wal_writer_flush_after=1GB", "autovacuum=off",
+		"bgwriter_delay=10s", "checkpoint_timeout=1h",
+	}, settings...)...)
 }
 
 // TestCrash kills the server with its unflushed writes: what was acknowledged

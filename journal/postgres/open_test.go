@@ -47,23 +47,23 @@ func TestOpenDoesNotConnect(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	for location, want := range map[string]string{
-		"":                                                                           "not a postgres:// URL",
-		"mysql://u:" + secret + "@h/d":                                               "not a postgres:// URL",
-		"host=h password=" + secret:                                                  "not a postgres:// URL",
-		"postgres://u:" + secret + "/x@h:1/d":                                        "%2F",
-		"postgres://u:" + secret + "%zz@h/d":                                         "%25",
-		"postgres://u:" + secret + "@h:port/d":                                       "not a postgres:// URL",
-		"postgres://u:" + secret + "@h/d?schema=":                                    "schema=",
-		"postgres://u:" + secret + "@h/d?schema=%zz":                                 "schema=",
-		"postgres://u:" + secret + "@h/d?sslmode=" + "maybe":                         "sslmode",
-		"postgres://u@h/d?sslmode=maybe&password=" + secret:                          "sslmode",
-		"postgres://u:" + secret + "@h/d?default_query_exec_mode=quick":              "default_query_exec_mode",
-		"postgres://u:%73" + secret + "@h/d?connect_timeout=soon&password=" + secret: "connect_timeout",
+	for _, tc := range []struct{ location, want string }{
+		{"", "not a postgres:// URL"},
+		{"mysql://u:" + secret + "@h/d", "not a postgres:// URL"},
+		{"host=h password=" + secret, "not a postgres:// URL"},
+		{"postgres://u:" + secret + "/x@h:1/d", "%2F"},
+		{"postgres://u:" + secret + "%zz@h/d", "%25"},
+		{"postgres://u:" + secret + "@h:port/d", "not a postgres:// URL"},
+		{"postgres://u:" + secret + "@h/d?schema=", "schema="},
+		{"postgres://u:" + secret + "@h/d?schema=%zz", "schema="},
+		{"postgres://u:" + secret + "@h/d?sslmode=maybe", "sslmode"},
+		{"postgres://u@h/d?sslmode=maybe&password=" + secret, "sslmode"},
+		{"postgres://u:" + secret + "@h/d?default_query_exec_mode=quick", "default_query_exec_mode"},
+		{"postgres://u:%73" + secret + "@h/d?connect_timeout=soon&password=" + secret, "connect_timeout"},
 	} {
-		_, err := postgres.Open(location, postgres.Options{})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want an error with %q", location, err, want)
+		_, err := postgres.Open(tc.location, postgres.Options{})
+		if err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v, want an error with %q", tc.location, err, tc.want)
 		}
 		if text := fmt.Sprintf("%v %+v %#v", err, err, err); strings.Contains(text, secret) {
 			t.Errorf("the error shows the password: %s", text)
