@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"modernc.org/sqlite"
 
@@ -27,10 +28,10 @@ type dialect struct{ path string }
 var _ sqljournal.Dialect = dialect{}
 
 // Names implements sqljournal.Dialect.
-func (dialect) Names(context.Context, sqljournal.Conn) (sqljournal.Names, error) {
+func (d dialect) Names(context.Context, sqljournal.Conn) (sqljournal.Names, error) {
 	return sqljournal.Names{
 		Journal: `main.dat_journal`, Meta: `main.dat_journal_meta`, Store: `main.dat_store`,
-		ID: `lower(hex(randomblob(16)))`, Place: `''`,
+		ID: `lower(hex(randomblob(16)))`, Place: `'` + strings.ReplaceAll(string(d.place()), `'`, `''`) + `'`,
 	}, nil
 }
 
@@ -66,7 +67,7 @@ func (dialect) Layout(v int, n sqljournal.Names) []string {
 			dat_tx_time bigint,
 			branches text NOT NULL,
 			created_ms bigint NOT NULL,
-			updated_ms bigint NOT NULL) WITHOUT ROWID`}
+			updated_ms bigint NOT NULL)`}
 	case 2:
 		return []string{
 			`ALTER TABLE ` + n.Journal + ` ADD COLUMN lease text`,
@@ -100,11 +101,20 @@ func (dialect) Layout(v int, n sqljournal.Names) []string {
 
 // Place implements sqljournal.Dialect: sqlite: and the real path.
 func (d dialect) Place(context.Context, sqljournal.Conn, sqljournal.Names) (branches.Place, error) {
-	path, err := filepath.EvalSymlinks(d.path)
-	if err != nil {
-		return "", err
+	return d.place(), nil
+}
+
+// place follows links: two names of one file are one journal. Before init there
+// may be no file to follow.
+func (d dialect) place() branches.Place {
+	path := d.path
+	if folder, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(folder, filepath.Base(path))
 	}
-	return branches.Place("sqlite:" + path), nil
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	return branches.Place("sqlite:" + path)
 }
 
 // Classify implements sqljournal.Dialect.
