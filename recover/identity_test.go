@@ -19,7 +19,7 @@ import (
 // bystander leaves A's units prepared, lets the other worker pass several times
 // with no patience at all, and prints what A has prepared before and after.
 // Then A's own recovery has to finish them.
-func bystander(t *testing.T, name string, a *deployment, other func(t *testing.T)) {
+func bystander(t *testing.T, name string, a *deployment, other func()) {
 	t.Helper()
 	units := []unit{a.abandon(t, atPrepared), a.abandon(t, atCommitted), a.abandon(t, atActive)}
 	lost := a.abandon(t, atActive) // the journal's crash took its record
@@ -27,7 +27,7 @@ func bystander(t *testing.T, name string, a *deployment, other func(t *testing.T
 	a.cluster.Exec(t, a.journal, fmt.Sprintf("DELETE FROM dat_journal WHERE dat_txn = '%s'", lost.txn))
 	states := a.cluster.Strings(t, a.journal, "SELECT dat_txn || state FROM dat_journal ORDER BY dat_txn")
 	before := a.prepared(t, units...)
-	other(t)
+	other()
 	after := a.prepared(t, units...)
 	figure(t, name+"_prepared_before", before, ">0", before > 0)
 	figure(t, name+"_prepared_after", after, fmt.Sprint("=", before), after == before)
@@ -41,9 +41,9 @@ func finish(t *testing.T, name string, a *deployment) {
 	t.Helper()
 	r := a.pass(t)
 	left := 0
-	for _, url := range a.stores {
-		for _, gid := range a.cluster.Prepared(t, url) {
-			if a.stores[branches.GID(gid).Store()] == url {
+	for _, dsn := range a.stores {
+		for _, gid := range a.cluster.Prepared(t, dsn) {
+			if a.stores[branches.GID(gid).Store()] == dsn {
 				left++
 			}
 		}
@@ -69,7 +69,7 @@ func TestTwoDeploymentsOnOneServer(t *testing.T) {
 	t.Parallel()
 	c := pgtest.Server(t)
 	a, b := two(t, c), two(t, c)
-	bystander(t, "other_databases", a, func(t *testing.T) {
+	bystander(t, "other_databases", a, func() {
 		mine := b.abandon(t, atPrepared)
 		if r := impatient(t, b); r.ExitCode() != 0 {
 			t.Errorf("B's exit code %d: %+v", r.ExitCode(), r.Items)
@@ -91,7 +91,7 @@ func TestTwoDeploymentsInOneDatabase(t *testing.T) {
 		return deploySchemas(t, c, c.Database(t, "j"), map[string]string{"a": in(one + "_a"), "b": in(one + "_b")})
 	}
 	a, b := make1("a"), make1("b")
-	bystander(t, "other_schemas", a, func(t *testing.T) {
+	bystander(t, "other_schemas", a, func() {
 		mine := b.abandon(t, atPrepared)
 		r := impatient(t, b)
 		if r.ExitCode() != 0 || r.Foreign == 0 {
@@ -143,7 +143,7 @@ func TestCopiedJournalInStagingTouchesNothing(t *testing.T) {
 	c := pgtest.Server(t)
 	a := two(t, c)
 	staging := c.Database(t, "staging")
-	bystander(t, "copied_journal", a, func(t *testing.T) {
+	bystander(t, "copied_journal", a, func() {
 		copyJournal(t, c, a.journal, staging)
 		copied := connect(t, c, staging, a.stores)
 		r := impatient(t, copied)
@@ -222,9 +222,11 @@ func TestJournalSetBackWhileWorkersRun(t *testing.T) {
 	until(t, "each worker to see it", func() bool { // a pass that had begun may end
 		return !slices.ContainsFunc(seen, func(l *lastReport) bool { return !l.refused.Load() })
 	})
-	counters := func() string { return strings.Join(c.Strings(t, a.journal, "SELECT sweeps::text FROM dat_store ORDER BY name"), " ") }
+	counters := func() string {
+		return strings.Join(c.Strings(t, a.journal, "SELECT sweeps::text FROM dat_store ORDER BY name"), " ")
+	}
 	counted := counters()
-	bystander(t, "set_back_journal", a, func(t *testing.T) {
+	bystander(t, "set_back_journal", a, func() {
 		refused(t, impatient(t, a), "restored")
 	})
 	if now := counters(); now != counted {
@@ -317,19 +319,17 @@ func TestForeignGIDsOfOtherDatabases(t *testing.T) {
 	t.Parallel()
 	c := pgtest.Own(t, "max_prepared_transactions=400", "fsync=off")
 	a := two(t, c)
-	for _, url := range []string{c.Database(t, "x"), c.Database(t, "y"), a.stores["a"]} {
-		var b strings.Builder
-		b.WriteString("CREATE TABLE foreign_item (n int, dat uuid);")
-		c.Exec(t, url, b.String())
-		if url == a.stores["a"] { // with markers of its own, in the same database
-			c.Exec(t, url, "CREATE SCHEMA other; CREATE TABLE other.dat_applied (dat_txn uuid PRIMARY KEY, dat_tx_time bigint NOT NULL)")
+	for _, dsn := range []string{c.Database(t, "x"), c.Database(t, "y"), a.stores["a"]} {
+		c.Exec(t, dsn, "CREATE TABLE foreign_item (n int)")
+		if dsn == a.stores["a"] { // with markers of its own, in the same database
+			c.Exec(t, dsn, "CREATE SCHEMA other; CREATE TABLE other.dat_applied (dat_txn uuid PRIMARY KEY, dat_tx_time bigint NOT NULL)")
 		}
 		for i := range 100 {
 			txn, err := branches.NewTxnID()
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.Exec(t, url, fmt.Sprintf("BEGIN; INSERT INTO foreign_item VALUES (%d); PREPARE TRANSACTION '%s'", i, branches.NewGID(txn, "a")))
+			c.Exec(t, dsn, fmt.Sprintf("BEGIN; INSERT INTO foreign_item VALUES (%d); PREPARE TRANSACTION '%s'", i, branches.NewGID(txn, "a")))
 		}
 	}
 	began := time.Now()

@@ -103,7 +103,7 @@ func race(t *testing.T, staleAfter time.Duration, enough func(*tally) bool) *tal
 	for range 8 {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				y.commit(t, db, rows.Add(1))
+				y.commit(t.Context(), t, db, rows.Add(1))
 				if time.Since(began) > raceFor && enough(y) {
 					stop()
 				}
@@ -123,8 +123,8 @@ func race(t *testing.T, staleAfter time.Duration, enough func(*tally) bool) *tal
 	return y
 }
 
-func (y *tally) commit(t *testing.T, db *sql.DB, row int64) {
-	ctx, handle := rhizodat.Track(t.Context())
+func (y *tally) commit(ctx context.Context, t *testing.T, db *sql.DB, row int64) {
+	ctx, handle := rhizodat.Track(ctx)
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		t.Errorf("begin: %v", err)
@@ -149,7 +149,7 @@ func (y *tally) check(t *testing.T, d *deployment) {
 	t.Helper()
 	in := map[string]map[string]bool{"a": {}, "b": {}}
 	for store, rows := range in {
-		for _, row := range strings.Fields(items(t, d, store)) {
+		for row := range strings.FieldsSeq(items(t, d, store)) {
 			rows[row] = true
 		}
 	}
