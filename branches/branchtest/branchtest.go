@@ -63,11 +63,10 @@ type Item struct {
 // patience bounds one item.
 const patience = time.Minute
 
-// Exercise runs every item and prints what it left out.
-func Exercise(t *testing.T, h Harness) {
+// Exercise runs every item, and prints and returns what it left out.
+func Exercise(t *testing.T, h Harness) (left []string) {
 	t.Helper()
 	ran := 0
-	var left []string
 	for _, item := range Items {
 		t.Run(item.Name, func(t *testing.T) {
 			missing, err := item.Check(t.Context(), h)
@@ -82,6 +81,7 @@ func Exercise(t *testing.T, h Harness) {
 	}
 	ran -= len(left)
 	t.Logf("branchtest: ran %d, left out %d (%s)", ran, len(left), strings.Join(left, "; "))
+	return left
 }
 
 // Check plays the item. missing says why it was left out; err is what the store

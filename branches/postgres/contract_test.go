@@ -53,7 +53,9 @@ func TestContract(t *testing.T) {
 		p.cluster.Start(t)
 		return nil
 	}
-	branchtest.Exercise(t, h)
+	if left := branchtest.Exercise(t, h); len(left) > 0 {
+		t.Errorf("left out: %v", left)
+	}
 }
 
 // A session that is only a *pgx.Conn leads to itself.

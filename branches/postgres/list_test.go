@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -79,23 +78,24 @@ func TestOwnershipBySchema(t *testing.T) {
 // Other databases of the cluster, other programs' gids and look-alikes are not
 // in the list, however many there are.
 func TestListingOfOneDatabase(t *testing.T) {
-	cluster := pgtest.Own(t, "max_prepared_transactions=150")
+	cluster := pgtest.Own(t, "max_prepared_transactions=150", "fsync=off")
 	p, other := placeOn(t, cluster), placeOn(t, cluster)
 	store := p.open(postgres.Options{})
 	mine := orphan(t, store, "a")
-	gids := []string{"payment-17", "dat:", "dat:nonsense:pg", "dat:" + mine.txn.String() + ":Not A Name"}
-	for i := range gids {
-		cluster.Exec(t, p.dsn, "BEGIN; SELECT txid_current(); PREPARE TRANSACTION '"+gids[i]+"'")
+	for _, gid := range []string{"payment-17", "dat:", "dat:nonsense:pg", "dat:" + mine.txn.String() + ":Not A Name"} {
+		cluster.Exec(t, p.dsn, "BEGIN; SELECT txid_current(); PREPARE TRANSACTION '"+gid+"'")
 	}
+	far := connect(t, other.open(postgres.Options{}))
 	for range 100 {
-		txn, err := branches.NewTxnID()
-		if err != nil {
-			t.Fatal(err)
-		}
-		gid := string(branches.NewGID(txn, "pg"))
-		gids = append(gids, gid)
-		cluster.Exec(t, other.dsn, fmt.Sprintf("BEGIN; INSERT INTO dat_applied VALUES ('%s', 1); PREPARE TRANSACTION '%s'", txn, gid))
+		begin(t, far, branches.BeginOptions{Shared: true}).prepared(branches.Unit{Notice: true})
 	}
+	defer func() { // pgtest would end each over a session of its own
+		for _, gid := range cluster.Prepared(t, other.dsn) {
+			if _, err := far.Exec(t.Context(), "ROLLBACK PREPARED '"+gid+"'", nil); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
 	got := ours(t, store)
 	if len(got) != 1 || !got[mine.gid] {
 		t.Errorf("Prepared = %v, want only our own", got)

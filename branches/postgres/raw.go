@@ -28,7 +28,11 @@ func Conn(driverConn any, store string) (*pgx.Conn, error) {
 		case interface{ Conn() *pgx.Conn }: // *stdlib.Conn
 			return v.Conn(), nil
 		case interface{ Store(name string) any }: // rhizodat.Conn
-			if at = v.Store(store); at == nil {
+			at = v.Store(store)
+			if err, failed := at.(error); failed {
+				return nil, err
+			}
+			if at == nil {
 				return nil, fmt.Errorf("rhizodat: find pgx connection: no session with store %s on this connection", store)
 			}
 		case interface{ Raw() any }:

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 	"testing"
 
@@ -59,6 +60,45 @@ func TestPrepareRefusals(t *testing.T) {
 				t.Errorf("%d rows", n)
 			}
 		})
+	}
+}
+
+// A write through postgres_fdw takes effect at COMMIT and leaves no xid here: in
+// a unit of several stores it is refused before the decision, in one of this
+// store alone it is marked.
+func TestForeignWrite(t *testing.T) {
+	p := newPlace(t)
+	if p.cluster.Int(t, p.dsn, "SELECT count(*) FROM pg_available_extensions WHERE name = 'postgres_fdw'") == 0 {
+		pgtest.Skip(t, "the server has no postgres_fdw")
+	}
+	far := newPlace(t)
+	host, port, err := net.SplitHostPort(p.cluster.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cluster.Exec(t, p.dsn, `CREATE EXTENSION postgres_fdw;
+		CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '`+host+`', port '`+port+`', dbname '`+pgtest.Name(far.dsn)+`');
+		CREATE USER MAPPING FOR PUBLIC SERVER far OPTIONS (user 'postgres', password '`+p.cluster.Password()+`');
+		CREATE FOREIGN TABLE f (k text, v bigint) SERVER far OPTIONS (table_name 't')`)
+	store := p.open(postgres.Options{})
+	session := connect(t, store)
+	two := begin(t, session, branches.BeginOptions{Shared: true})
+	two.exec("INSERT INTO f VALUES ('a', 1)")
+	two.voted(branches.VotePrepare)
+	err = two.Prepare(t.Context(), two.gid)
+	if branches.Classify(store, err) != branches.Permanent || err == nil || !strings.Contains(err.Error(), "postgres_fdw") || far.rows() != 0 {
+		t.Errorf("Prepare of a foreign write = %v with %d rows, want a refusal that names it", err, far.rows())
+	}
+	one := begin(t, session, branches.BeginOptions{})
+	one.exec("INSERT INTO f VALUES ('a', 1)")
+	if _, err := one.stage(branches.Unit{OnePhase: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := fate(t.Context(), t, store, one.txn); got != branches.FateApplied || far.rows() != 1 {
+		t.Errorf("fate of a foreign write = %s with %d rows", got, far.rows())
 	}
 }
 

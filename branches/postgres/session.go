@@ -134,16 +134,18 @@ func (s *Session) client() *pgx.Conn { return s.conn.Conn() }
 
 func (s *Session) dead() bool { return s.client().IsClosed() }
 
-// failed notes the first error that left the open branch unable to commit.
+// failed notes the error that left the open branch unable to commit: not those
+// that follow from it, but a later one after a ROLLBACK TO of the user's.
 func (s *Session) failed(err error) {
 	b := s.branch
-	if b == nil || b.doom != nil {
-		return
-	}
 	switch {
+	case b == nil:
 	case errors.Is(err, driver.ErrBadConn):
 		// It says "try again" to database/sql, and must not reach it by Commit.
-		b.doom = errSessionLost
+		if b.doom == nil {
+			b.doom = errSessionLost
+		}
+	case b.doom != nil && code(err) == codeFailedTransaction:
 	case s.dead() || s.client().PgConn().TxStatus() == statusFailed:
 		b.doom = err
 	}

@@ -327,7 +327,7 @@ func TestConnLooksThroughWrappers(t *testing.T) {
 			t.Errorf("%s: Conn = %p, %v", name, got, err)
 		}
 	}
-	for name, conn := range map[string]any{"nil": nil, "other": 7, "no session": stores{}, "loop": loop{}} {
+	for name, conn := range map[string]any{"nil": nil, "other": 7, "no session": stores{}, "loop": loop{}, "error": stores{"pg": io.EOF}} {
 		if got, err := postgres.Conn(conn, "pg"); err == nil {
 			t.Errorf("%s: Conn = %p", name, got)
 		}

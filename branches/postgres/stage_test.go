@@ -287,3 +287,24 @@ func TestPlainCommitIsPgx(t *testing.T) {
 		t.Error("session is not usable")
 	}
 }
+
+// A savepoint that the user's own text rolls back to clears the doom, and the
+// next failure is the one that is told.
+func TestDoomAfterRollbackByText(t *testing.T) {
+	p := newPlace(t)
+	u := begin(t, connect(t, p.open(postgres.Options{})), branches.BeginOptions{})
+	u.exec("SAVEPOINT s")
+	first := u.try("SELECT first")
+	if err := u.Doomed(); first == nil || !errors.Is(err, first) {
+		t.Errorf("Doomed = %v, want %v", err, first)
+	}
+	u.exec("ROLLBACK TO s")
+	if err := u.Doomed(); err != nil {
+		t.Errorf("Doomed after ROLLBACK TO = %v", err)
+	}
+	second := u.try("SELECT second")
+	_ = u.try("SELECT 1") // fails because of it
+	if err := u.Doomed(); !errors.Is(err, second) || errors.Is(err, first) {
+		t.Errorf("Doomed = %v, want %v", err, second)
+	}
+}

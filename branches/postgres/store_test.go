@@ -102,10 +102,14 @@ func (u unit) stage(unit branches.Unit) (branches.Staged, error) {
 	return u.Stage(u.t.Context(), unit)
 }
 
-// prepared stages and prepares.
-func (u unit) prepared() unit {
+// prepared stages and prepares; a branch without writes takes a Notice.
+func (u unit) prepared(notice ...branches.Unit) unit {
 	u.t.Helper()
-	u.voted(branches.VotePrepare)
+	if len(notice) == 0 {
+		u.voted(branches.VotePrepare)
+	} else if _, err := u.stage(notice[0]); err != nil {
+		u.t.Fatal(err)
+	}
 	if err := u.Prepare(u.t.Context(), u.gid); err != nil {
 		u.t.Fatal(err)
 	}
