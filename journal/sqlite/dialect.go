@@ -111,8 +111,8 @@ func (d dialect) place() branches.Place {
 	if folder, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 		path = filepath.Join(folder, filepath.Base(path))
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if followed, err := filepath.EvalSymlinks(path); err == nil {
+		path = followed
 	}
 	return branches.Place("sqlite:" + path)
 }
