@@ -25,8 +25,9 @@ type Conn interface {
 type conn struct {
 	connector *Connector
 	slots     map[string]*slot
-	only      *slot // of a DSN with one store
-	tx        *tx   // the open unit
+	only      *slot      // of a DSN with one store
+	tx        *tx        // the open unit
+	owned     *Connector // closed with it; of Driver.Open
 	closed    bool
 }
 
@@ -339,6 +340,9 @@ func (c *conn) Close() error {
 			errs = append(errs, s.session.Close())
 			s.session = nil
 		}
+	}
+	if c.owned != nil {
+		errs = append(errs, c.owned.Close())
 	}
 	return errors.Join(errs...)
 }

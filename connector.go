@@ -97,6 +97,14 @@ func (c *Connector) markers() bool {
 // Connect makes a driver connection. Stores are reached when a statement first
 // needs them; with one store, and a pool that asks for a connection, at once.
 func (c *Connector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return conn, nil
+}
+
+func (c *Connector) connect(ctx context.Context) (*conn, error) {
 	conn := newConn(c)
 	if len(c.stores) > 1 {
 		return conn, nil

@@ -18,8 +18,13 @@ func TestInner(t *testing.T) {
 	}
 	s := pgtest.NewSuite(t, "inner")
 	s.Run("one", func(*testing.T) {})
-	s.Run("two", func(t *testing.T) { pgtest.Skip(t, "no server") })
-	s.Run("three", func(t *testing.T) { pgtest.Skip(t, "no server") })
+	s.Run("two", lacking)
+	s.Run("three", lacking)
+}
+
+func lacking(t *testing.T) {
+	t.Helper()
+	pgtest.Skip(t, "no server")
 }
 
 func TestSuite(t *testing.T) {

@@ -1,0 +1,56 @@
+package rhizodat_test
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/rhizodat/rhizodat-go"
+)
+
+// Tools that wrap drivers open a pool without a DSN to get hold of the driver.
+func TestOpenWithoutDSN(t *testing.T) {
+	db, err := sql.Open("rhizodat", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if _, ok := db.Driver().(*rhizodat.Driver); !ok {
+		t.Errorf("driver is %T", db.Driver())
+	}
+	var dsn *rhizodat.DSNError
+	if err := db.PingContext(t.Context()); !errors.As(err, &dsn) {
+		t.Errorf("ping: %v, want the error of the DSN", err)
+	}
+	if _, err := sql.Open("rhizodat", " "); !errors.As(err, &dsn) {
+		t.Errorf("a blank DSN: %v, want its error at once", err)
+	}
+}
+
+// A connection of Driver.Open leaves none behind, the journal's included.
+func TestDriverOpenClosesItsConnector(t *testing.T) {
+	r := newRig(t)
+	backends := func() (n int) {
+		for _, url := range []string{r.a, r.b, r.journal} {
+			n += r.cluster.Backends(t, url)
+		}
+		return n
+	}
+	before := backends() // of the rig's own connector
+	made, err := (&rhizodat.Driver{}).Open(r.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := made.(driver.Pinger).Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if backends() == before {
+		t.Error("a ping made no connection")
+	}
+	if err := made.Close(); err != nil {
+		t.Error(err)
+	}
+	eventually(t, func() bool { return backends() == before }, func() string { return fmt.Sprint(backends()-before, " connections left") })
+}
