@@ -23,7 +23,19 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata/traces")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain plays more random histories than rapid's 100, and lets no goroutine
+// outlive the tests.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
+	if !asked {
+		if err := flag.Set("rapid.checks", "3000"); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // part is one branch of a unit.
 type part struct {
@@ -71,7 +83,7 @@ type played struct {
 }
 
 // newScene REQUIRES a synctest bubble.
-func newScene(ctx context.Context, stores []string, config coordinator.Config) *scene {
+func newScene(ctx context.Context, stores []string, config coordinator.Config, places int) *scene {
 	s := &scene{ctx: ctx, world: fake.NewWorld(), hooks: map[string][]func(*scene){}}
 	for _, name := range stores {
 		s.world.NewStore(name)
@@ -80,7 +92,7 @@ func newScene(ctx context.Context, stores []string, config coordinator.Config) *
 	s.clock = hlc.NewClock(hlc.System, time.Minute)
 	s.obs = &trace.Observer{Log: s.world.Log, Proc: "app", Stores: stores, At: s.at, Outcomes: s.outcome}
 	if config.Journal == nil {
-		config.Journal = s.world.Journal.Client(s.app, 1)
+		config.Journal = s.world.Journal.Client(s.app, places)
 	} else if _, none := config.Journal.(noJournal); none {
 		config.Journal = nil
 	}
@@ -159,7 +171,8 @@ func (s *scene) tell(format string, args ...any) {
 
 // recovery is one pass of a worker that finds every record stale.
 func (s *scene) recovery(name string) error {
-	ctx := s.ctx
+	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
+	defer cancel()
 	proc := s.world.NewProcess(name)
 	log := &trace.Observer{Log: s.world.Log, Proc: name, Stores: s.obs.Stores}
 	j := s.world.Journal.Client(proc, 1)
@@ -198,12 +211,18 @@ func sweep(ctx context.Context, worker *coordinator.Coordinator, j journal.Journ
 }
 
 func finishStale(ctx context.Context, worker *coordinator.Coordinator, j journal.Journal, stores coordinator.Stores) error {
-	var stale []branches.TxnID
+	var stale, decided []branches.TxnID
 	open := journal.Filter{States: []journal.State{journal.StateActive, journal.StatePrepared, journal.StateCommitted}}
 	if err := j.Scan(ctx, open, func(rec journal.Record) error {
 		stale = append(stale, rec.Txn)
+		if rec.State.Decided() {
+			decided = append(decided, rec.Txn)
+		}
 		return nil
 	}); err != nil {
+		return err
+	}
+	if err := j.Harden(ctx); err != nil { // what was seen is durable, if it is still there to be read
 		return err
 	}
 	for _, txn := range stale {
@@ -212,7 +231,7 @@ func finishStale(ctx context.Context, worker *coordinator.Coordinator, j journal
 		case errors.Is(err, journal.ErrNotFound): // lost in a crash meanwhile
 			continue
 		case err == nil && rec.State.Decided():
-			if err = j.Harden(ctx); err == nil {
+			if slices.Contains(decided, txn) { // else it was decided since: the next pass's
 				_, err = worker.RollForward(ctx, rec, stores)
 			}
 		case err == nil:

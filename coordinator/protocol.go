@@ -299,11 +299,17 @@ func (c *Coordinator) decide(ctx context.Context, u *Unit) (journal.State, error
 		state, err = u.session.Abort(ctx, u.Txn, journal.Forced)
 		return err
 	})
+	u.release() // what follows takes a place of its own
 	if err == nil && state.Decided() {
 		// It was only read, and may be visible without being durable (its wait
-		// for a standby was cut short). Hardening takes a place of its own.
-		u.release()
-		err = c.insist(ctx, func() error { return c.cfg.Journal.Harden(ctx) })
+		// for a standby was cut short). Hardened, it must still stand: a fail-over
+		// between the two would have lost it.
+		err = c.insist(ctx, func() (err error) {
+			if err = c.cfg.Journal.Harden(ctx); err == nil {
+				state, err = c.forbid(ctx, u.Txn)
+			}
+			return err
+		})
 	}
 	if err != nil {
 		return "", errors.Join(lost, err)

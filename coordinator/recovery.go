@@ -29,8 +29,10 @@ type Progress struct {
 
 // RollForward is steps S8 to S10 for a record that this process did not run:
 // one try of every branch that is not ended yet. It is idempotent.
-// REQUIRES: rec was read, with its payloads, as COMMITTED or DONE, and the
-// journal hardened since.
+// REQUIRES: the record was seen as COMMITTED or DONE, the journal was hardened
+// after that, and rec was read, with its payloads, after that. (A COMMITTED that
+// is only seen may not be durable; one that was lost before the hardening is not
+// there to be read after it.)
 func (c *Coordinator) RollForward(ctx context.Context, rec journal.Record, stores Stores) (Progress, error) {
 	p := Progress{State: rec.State, Pending: map[string]error{}}
 	if !rec.State.Decided() {

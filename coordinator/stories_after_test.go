@@ -37,7 +37,11 @@ func finishStories() []story {
 			script: fake.Script{call("b", trace.Finish, 1): {Kind: fake.Late, D: time.Second}},
 		},
 		{name: "s8-refused-once", parts: ab, script: fault("b", trace.Finish, fake.Refuse), want: done},
-		{name: "s8-pending-then-recovery", parts: ab, script: down("b", trace.Finish), want: pending("b")},
+		{name: "s8-pending-then-recovery", parts: ab, script: down("b", trace.Finish), want: pending("b"), within: 6 * time.Second},
+		{ // and this process sees that nothing is left to do
+			name: "s8-pending-then-recovery-beside-this-process", parts: ab, script: down("b", trace.Finish), want: pending("b"),
+			after: func(s *scene) { up(s); recoverNow(s); wait(time.Second)(s) },
+		},
 		{
 			name: "s8-pending-then-finished-here", parts: ab, script: down("b", trace.Finish), want: pending("b"),
 			after: func(s *scene) { up(s); wait(time.Second)(s) },

@@ -2,6 +2,7 @@ package coordinator_test
 
 import (
 	"context"
+	"testing"
 	"time"
 
 	"github.com/rhizodat/rhizodat-go/branches"
@@ -40,6 +41,16 @@ func happyStories() []story {
 		{
 			name: "happy-above-the-read-fence", parts: abc, want: done,
 			set: func(s *scene, _ *played) { s.world.Journal.Fence = s.clock.Now() + 1<<24 },
+			check: func(t *testing.T, s *scene) {
+				t.Helper()
+				rec, _ := s.world.Journal.Record(txnOf(1))
+				if rec.TxTime <= s.world.Journal.Fence || s.units[0].out.DatTxTime != rec.TxTime {
+					t.Errorf("record has %v, outcome %v, the fence is %v", rec.TxTime, s.units[0].out.DatTxTime, s.world.Journal.Fence)
+				}
+				if now := s.clock.Now(); now <= rec.TxTime {
+					t.Errorf("a later unit of this process would be stamped %v, before %v", now, rec.TxTime)
+				}
+			},
 		},
 	}
 }
@@ -141,7 +152,7 @@ func prepareStories() []story {
 			script: fake.Script{call("b", trace.Prepare, 1): {Kind: fake.Late, D: time.Minute}},
 		},
 		{ // the other answer is waited for no longer than finish_timeout
-			name: "s5-refused-beside-a-hanging-one", parts: ab, want: aborted(branches.Transient, "b"),
+			name: "s5-refused-beside-a-hanging-one", parts: ab, want: aborted(branches.Transient, "b"), within: 6 * time.Second,
 			script: fake.Script{
 				call("b", trace.Prepare, 1): {Kind: fake.Refuse, Err: serialize},
 				call("a", trace.Prepare, 1): {Kind: fake.HangAfter},
@@ -174,7 +185,7 @@ func decideStories() []story {
 			name: "s6-late", parts: ab, config: split(), want: lost,
 			script: fake.Script{call(trace.Journal, trace.Prepared, 1): {Kind: fake.Late, D: time.Second}},
 		},
-		{name: "s7-in-doubt-decided", parts: ab, script: unreachable, want: inDoubt},
+		{name: "s7-in-doubt-decided", parts: ab, script: unreachable, want: inDoubt, within: 21 * time.Second},
 		{
 			name: "s7-in-doubt-not-decided", parts: []part{writer("a"), writer("b"), reader("r")},
 			script: fake.Script{
@@ -195,6 +206,19 @@ func decideStories() []story {
 			},
 			after: func(s *scene) { s.world.Journal.Crash() },
 			want:  want{verdict: coordinator.VerdictInDoubt, record: journal.StateAborted},
+		},
+		{ // a fail-over between reading and hardening: the decision is gone
+			name: "s7-lost-and-gone-before-it-is-hardened", parts: ab, want: lost,
+			script: fake.Script{
+				call(trace.Journal, trace.Decide, 1): {Kind: fake.Soft},
+				call(trace.Journal, trace.Harden, 1): {Kind: fake.Slow, D: 2 * time.Second},
+			},
+			on: map[string]func(*scene){"S7.after": func(s *scene) {
+				go func() {
+					_ = hlc.System.Sleep(s.ctx, time.Second)
+					s.world.Journal.Crash()
+				}()
+			}},
 		},
 		{
 			name: "s7-fenced-by-recovery", parts: ab, want: lost,
@@ -252,8 +276,8 @@ func decideStories() []story {
 				name: how.name + "-late", parts: ab, config: how.config, want: done,
 				script: fake.Script{call(trace.Journal, trace.Decide, 1): {Kind: fake.Late, D: 3 * time.Second}},
 			},
-			story{name: how.name + "-hangs", parts: ab, config: how.config, script: fault(trace.Journal, trace.Decide, fake.Hang), want: lost},
-			story{name: how.name + "-hangs-after", parts: ab, config: how.config, script: fault(trace.Journal, trace.Decide, fake.HangAfter), want: done},
+			story{name: how.name + "-hangs", parts: ab, config: how.config, script: fault(trace.Journal, trace.Decide, fake.Hang), want: lost, within: 20 * time.Second},
+			story{name: how.name + "-hangs-after", parts: ab, config: how.config, script: fault(trace.Journal, trace.Decide, fake.HangAfter), want: done, within: 20 * time.Second},
 		)
 	}
 	return st

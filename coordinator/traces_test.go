@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -28,6 +29,8 @@ type story struct {
 	set    func(*scene, *played) // before Commit
 	cancel string                // the point at which the caller's context ends; "now" is before Commit
 	after  func(*scene)          // after Commit has returned
+	within time.Duration         // how long Commit may take; 0 is not asked
+	check  func(*testing.T, *scene)
 	want   want
 }
 
@@ -105,6 +108,12 @@ func play(t *testing.T, st story) string {
 	for _, v := range s.violations() {
 		t.Errorf("violation %v", v)
 	}
+	if took := s.ended[0].Took; st.within > 0 && took > st.within {
+		t.Errorf("Commit took %s, want at most %s", took, st.within)
+	}
+	if st.check != nil {
+		st.check(t, s)
+	}
 	return trace.Text(s.world.Log.Events())
 }
 
@@ -115,7 +124,7 @@ func stage(t *testing.T, st story) (*scene, *played) {
 	for _, p := range st.parts {
 		names = append(names, p.store)
 	}
-	s := newScene(t.Context(), names, st.config)
+	s := newScene(t.Context(), names, st.config, 1)
 	s.world.Play(st.script)
 	for point, f := range st.on {
 		s.on(point, f)

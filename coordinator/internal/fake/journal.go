@@ -32,6 +32,9 @@ func newJournalServer(w *World) *JournalServer {
 	}
 }
 
+// SetLatency sets the time that a request takes.
+func (j *JournalServer) SetLatency(d time.Duration) { j.every = d }
+
 // Crash loses every write since the last forced one, and every request that is
 // under way.
 func (j *JournalServer) Crash() {

@@ -76,13 +76,14 @@ func (s *StoreServer) TxTime(id branches.TxnID) hlc.Time {
 }
 
 // Resolve ends a prepared transaction as the store's own timeout, or somebody
-// with a console, does; to is Committed or RolledBack.
-func (s *StoreServer) Resolve(id branches.TxnID, to TxnState) {
+// with a console, does; to is Committed or RolledBack. It reports whether there
+// was one.
+func (s *StoreServer) Resolve(id branches.TxnID, to TxnState) bool {
 	s.world.mu.Lock()
 	defer s.world.mu.Unlock()
 	t := s.txns[id]
 	if t == nil || t.state != InPrepare {
-		return
+		return false
 	}
 	t.state = to
 	op := trace.Finish
@@ -90,6 +91,7 @@ func (s *StoreServer) Resolve(id branches.TxnID, to TxnState) {
 		op = trace.Abort
 	}
 	s.world.Log.Add(trace.Event{What: trace.Took, Actor: s.name, Op: op, Txn: id, Wrote: true})
+	return true
 }
 
 // Restart makes every session of the store end: open transactions are gone.
@@ -116,6 +118,9 @@ var (
 	_ branches.Capacity = (*Store)(nil)
 	_ branches.Lister   = (*Store)(nil)
 )
+
+// SetLatency sets the time that a request takes.
+func (s *StoreServer) SetLatency(d time.Duration) { s.every = d }
 
 // Client opens the store for p.
 func (s *StoreServer) Client(p *Process) *Store { return &Store{p: p, s: s} }

@@ -152,6 +152,11 @@ func (p *Process) do(ctx context.Context, s *server, r request) (answer, error) 
 	}
 	event.What, event.Err = trace.Replied, got.err
 	event.State, event.Vote = got.answer.state, got.answer.vote
+	for _, rec := range got.answer.list {
+		if rec.State.Decided() {
+			event.Decided = append(event.Decided, rec.Txn)
+		}
+	}
 	s.world.Log.Add(event)
 	return got.answer, got.err
 }

@@ -19,7 +19,7 @@ type Rule string
 // The rules.
 const (
 	I1       Rule = "I1"       // ACTIVE acknowledged before the first PREPARE is sent
-	I2       Rule = "I2"       // COMMITTED acknowledged, or read and hardened, before the first release
+	I2       Rule = "I2"       // COMMITTED acknowledged, or read, hardened and read, before the first release
 	I3       Rule = "I3"       // no branch is touched after InDoubt
 	I4       Rule = "I4"       // nothing is rolled back after the decision, and nothing looks worth re-running
 	AllReady Rule = "ready"    // S7 is sent only when every branch has answered S5
@@ -64,8 +64,9 @@ type unit struct {
 	owner     string // the process that runs it
 	votes     map[string]branches.Vote
 	ready     map[string]bool // has answered S5
-	released  map[string]bool // has answered S8, whatever it said
+	released  map[string]bool // its S8 is over, whatever it said
 	committed map[string]bool // in fact
+	byItself  map[string]bool // the store has committed it by itself
 	settled   bool            // the one writer's COMMIT is known to have happened
 	decided   bool            // in fact, and durable
 	soft      bool            // in fact, and a crash may still take it back
@@ -77,8 +78,9 @@ type unit struct {
 // view is what one process knows of a unit.
 type view struct {
 	active    bool // its ACTIVE was acknowledged
-	committed bool // COMMITTED was acknowledged to it, or read and hardened
 	read      bool // COMMITTED was read
+	hardened  bool // the journal was hardened after that
+	committed bool // COMMITTED was acknowledged to it, or read after that again
 	aborted   bool // ABORTED was acknowledged to it, forced
 }
 
@@ -87,7 +89,7 @@ func (c *checker) unit(e Event) *unit {
 	if u == nil {
 		u = &unit{
 			votes: map[string]branches.Vote{}, ready: map[string]bool{}, released: map[string]bool{},
-			committed: map[string]bool{}, views: map[string]*view{},
+			committed: map[string]bool{}, byItself: map[string]bool{}, views: map[string]*view{},
 		}
 		c.units[e.Txn] = u
 	}
@@ -138,7 +140,11 @@ func (c *checker) event(e Event) {
 		for _, other := range c.units {
 			other.soft = false
 		}
-	case Point, Told:
+	case Point: // S8 of a stopped program may be over without having been sent
+		if e.Step.Step == coordinator.S8 && e.Step.Moment == coordinator.After && e.Step.Store != "" {
+			u.released[e.Step.Store] = true
+		}
+	case Told:
 	}
 }
 
@@ -173,12 +179,23 @@ func (c *checker) journalReplied(e Event, u *unit) {
 	case Decide:
 		v.committed = true
 	case Forbid, Read:
-		v.read = v.read || e.State.Decided()
+		v.saw(e.State)
 		v.aborted = v.aborted || e.Op == Forbid && e.Forced && e.State == journal.StateAborted
-	case Harden:
-		for _, durable := range c.hardens[e.Call] {
-			durable.committed = true
+	case Scan:
+		for _, txn := range e.Decided {
+			c.unit(Event{Txn: txn}).view(e.Proc).saw(journal.StateCommitted)
 		}
+	case Harden:
+		for _, v := range c.hardens[e.Call] {
+			v.hardened = true
+		}
+	}
+}
+
+func (v *view) saw(state journal.State) {
+	if state.Decided() {
+		v.committed = v.committed || v.hardened
+		v.read = true
 	}
 }
 
@@ -209,7 +226,7 @@ func (c *checker) sentToStore(e Event, u *unit) {
 func (c *checker) takenBack(e Event, u *unit, v *view) {
 	switch {
 	case c.skipped[e.Actor]:
-	case v.committed || v.read:
+	case v.committed || v.read && !v.aborted: // a decision that was only read may be lost in a crash
 		c.fail(e, I4, "%s %s was sent after the decision was known", e.Actor, e.Op)
 	case e.Proc == u.owner && !u.sentS7: // nobody can decide it any more
 	case !v.aborted:
@@ -246,8 +263,6 @@ func (c *checker) storeReplied(e Event, u *unit) {
 		}
 	case Prepare, Ping:
 		u.ready[e.Actor] = u.ready[e.Actor] || e.Err == nil
-	case Finish:
-		u.released[e.Actor] = true
 	case Commit:
 		u.settled = u.settled || e.Err == nil && u.votes[e.Actor] != branches.VoteReadOnly
 	case Settle:
@@ -280,12 +295,12 @@ func (c *checker) took(e Event, u *unit) {
 		}
 	case !e.Wrote:
 	case e.Op == Finish || e.Op == Commit:
-		u.committed[e.Actor] = true
-		if u.end != nil && u.end.Verdict == coordinator.VerdictAborted {
+		u.committed[e.Actor], u.byItself[e.Actor] = true, e.Proc == ""
+		if u.end != nil && u.end.Verdict == coordinator.VerdictAborted && e.Proc != "" {
 			c.fail(e, Truth, "%s committed after the unit had been reported aborted", e.Actor)
 		}
 	case e.Op == Abort || e.Op == Rollback:
-		if u.decided && e.Proc != "" && !c.skipped[e.Actor] { // without a process the store itself did it
+		if u.decided && e.Proc != "" && !c.skipped[e.Actor] {
 			c.fail(e, I4, "%s was rolled back after the decision", e.Actor)
 		}
 	}
@@ -293,10 +308,13 @@ func (c *checker) took(e Event, u *unit) {
 
 func (c *checker) ended(e Event, u *unit) {
 	u.end = &e.End
-	committed := 0
+	committed, byItself := 0, 0
 	for _, store := range u.writers() {
 		if u.committed[store] {
 			committed++
+		}
+		if u.byItself[store] {
+			byItself++
 		}
 	}
 	switch e.End.Verdict {
@@ -309,7 +327,7 @@ func (c *checker) ended(e Event, u *unit) {
 			c.fail(e, Truth, "reported pending and nothing was decided")
 		}
 	case coordinator.VerdictAborted:
-		if u.decided || committed > 0 {
+		if u.decided || committed > byItself { // a store that does not answer may have, unseen
 			c.fail(e, Truth, "reported aborted, decided %t, branches committed %d", u.decided, committed)
 		}
 	case coordinator.VerdictNone:
@@ -341,65 +359,4 @@ func looksRetryable(err error) string {
 		return "SQLState"
 	}
 	return ""
-}
-
-// Fate is how one unit stands after recovery has done its work.
-type Fate struct {
-	Txn       branches.TxnID
-	Writers   map[string]bool // store -> its branch has committed
-	Prepared  []string        // stores that still hold a prepared branch
-	Record    journal.State   // empty when the journal has none
-	Reported  *coordinator.Outcome
-	Times     int  // different dat_tx_times its branches have committed under
-	Heuristic bool // a store was made to resolve a branch by itself
-}
-
-// Violations judges a fate: all or none, nothing left, and what was reported is
-// true.
-func (f Fate) Violations() []Violation {
-	var found []Violation
-	fail := func(rule Rule, format string, args ...any) {
-		found = append(found, Violation{Rule: rule, Txn: f.Txn, Text: fmt.Sprintf(format, args...)})
-	}
-	committed := 0
-	for _, done := range f.Writers {
-		if done {
-			committed++
-		}
-	}
-	whole := committed == 0 || committed == len(f.Writers)
-	if !whole && !f.Heuristic {
-		fail(Whole, "%d of %d branches have committed", committed, len(f.Writers))
-	}
-	if f.Times > 1 {
-		fail(Whole, "its branches have committed under %d times", f.Times)
-	}
-	if len(f.Prepared) > 0 {
-		fail(Whole, "branches are left prepared in %v", f.Prepared)
-	}
-	if f.Record != "" && !f.Record.Final() && !f.Heuristic {
-		fail(Whole, "the record is left %s", f.Record)
-	}
-	if f.Record == journal.StateDone && committed < len(f.Writers) {
-		fail(Finished, "the record is DONE with %d of %d branches committed", committed, len(f.Writers))
-	}
-	if f.Reported == nil {
-		return found
-	}
-	switch f.Reported.Verdict {
-	case coordinator.VerdictCommitted, coordinator.VerdictPending:
-		if committed != len(f.Writers) && !f.Heuristic {
-			fail(Truth, "reported %s, %d of %d branches have committed", f.Reported.Verdict, committed, len(f.Writers))
-		}
-	case coordinator.VerdictAborted:
-		if committed > 0 {
-			fail(Truth, "reported aborted, %d branches have committed", committed)
-		}
-	case coordinator.VerdictHeuristic:
-		if !f.Heuristic {
-			fail(Truth, "reported heuristic, and no store resolved anything by itself")
-		}
-	case coordinator.VerdictNone, coordinator.VerdictInDoubt:
-	}
-	return found
 }

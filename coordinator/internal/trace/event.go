@@ -66,16 +66,17 @@ type Event struct {
 	Call  int // ties Sent, Took and Replied together
 	Txn   branches.TxnID
 
-	Forced bool          // a write of the journal
-	Soft   bool          // of a forced write: visible, and not durable
-	Own    bool          // over the branch's own session
-	State  journal.State // what the journal has told or taken on
-	Vote   branches.Vote // of Stage
-	Wrote  bool          // the branch took a change with it: it prepared, committed or rolled back one
-	Err    error
-	Step   coordinator.StepEvent
-	End    coordinator.Outcome
-	Text   string // of Told; of a request, how to call it
+	Forced  bool             // a write of the journal
+	Soft    bool             // of a forced write: visible, and not durable
+	Own     bool             // over the branch's own session
+	State   journal.State    // what the journal has told or taken on
+	Decided []branches.TxnID // of Scan: the records that are
+	Vote    branches.Vote    // of Stage
+	Wrote   bool             // the branch took a change with it: it prepared, committed or rolled back one
+	Err     error
+	Step    coordinator.StepEvent
+	End     coordinator.Outcome
+	Text    string // of Told; of a request, how to call it
 }
 
 // Log is a trace that grows. It is safe for concurrent use.
