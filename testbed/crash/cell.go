@@ -105,9 +105,10 @@ func (l *lane) heal(ctx context.Context, _ cell, s *sight) error {
 	if err := rig.Pause(ctx, staleAfter+clockDrift); err != nil {
 		return err
 	}
-	code, output, err := l.recovery.UntilClean(ctx, recoverBound)
+	code, output, err := l.recovery.UntilClean(ctx, l.bound)
 	if err == nil && code != rig.ExitClean {
-		s.violations = append(s.violations, fmt.Sprintf("recovery ends with %d: %.600s", code, output))
+		said := strings.Join(strings.Fields(output), " ")
+		s.violations = append(s.violations, fmt.Sprintf("recovery ends with %d: %.250s", code, said))
 	}
 	return err
 }

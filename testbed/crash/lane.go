@@ -38,6 +38,8 @@ type lane struct {
 	crashes  *rig.Server       // the journal's own server; nil: it must not crash
 	ways     map[string]string // to databases, where not as the superuser
 
+	bound time.Duration // of recovery
+
 	reported map[string]string
 	seen     map[string]bool // violations
 }
@@ -68,7 +70,7 @@ func (l *lane) install(ctx context.Context) error {
 func (h *house) bareLane(ctx context.Context, kind kindOfLane) (*lane, error) {
 	l := &lane{
 		Deployment: &rig.Deployment{Stores: map[string]*rig.Database{}, Ledger: ledgerQuery},
-		reported:   map[string]string{}, seen: map[string]bool{},
+		bound:      recoverBound, reported: map[string]string{}, seen: map[string]bool{},
 	}
 	programs, journals := h.programs, h.stores
 	if kind.guardOff != "" {

@@ -53,7 +53,7 @@ func freeze(ctx context.Context, l *lane, child *rig.Child, _ *sight) error {
 		return err
 	}
 	// What it leaves because the child is there, it finishes when that has ended.
-	if _, _, err := l.recovery.UntilClean(ctx, recoverBound); err != nil {
+	if _, _, err := l.recovery.UntilClean(ctx, l.bound); err != nil {
 		return err
 	}
 	return child.Thaw()

@@ -24,7 +24,7 @@ const accounts = `CREATE TABLE accounts (
 type deployment struct {
 	cluster *pgtest.Cluster
 	unit    bool
-	a, b    string // URLs; b is empty when plain
+	a, b, j string // URLs; b and the journal's are empty when plain
 	dsn     string
 }
 
@@ -85,8 +85,8 @@ func (b *bench) onUnit(t *testing.T) *deployment {
 	t.Helper()
 	c := pgtest.Server(t)
 	if b.unit == nil {
-		d := &deployment{cluster: c, unit: true, a: c.Database(b.t, "a"), b: c.Database(b.t, "b")}
-		d.dsn = "a=" + d.a + " b=" + d.b + " journal=" + c.Database(b.t, "j") + " default=a"
+		d := &deployment{cluster: c, unit: true, a: c.Database(b.t, "a"), b: c.Database(b.t, "b"), j: c.Database(b.t, "j")}
+		d.dsn = "a=" + d.a + " b=" + d.b + " journal=" + d.j + " default=a"
 		if err := d.connector(t).Install(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/rhizodat/rhizodat-go/testbed/crash/plan"
 
 	_ "github.com/rhizodat/rhizodat-go/testbed/crash/payload" // makes its store known
+	_ "github.com/rhizodat/rhizodat-go/testbed/crash/pooled"  // and this its journal
 )
 
 func main() {

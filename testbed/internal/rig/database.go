@@ -3,6 +3,7 @@ package rig
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
@@ -17,6 +18,15 @@ type Database struct {
 
 	mu   sync.Mutex
 	conn *pgx.Conn
+}
+
+// Addr is the host:port of the database's server.
+func (d *Database) Addr() string {
+	u, err := url.Parse(d.DSN)
+	if err != nil {
+		panic("rig: own DSN does not parse") // made by url.URL.String
+	}
+	return u.Host
 }
 
 // Exec runs statements, without arguments as many as there are.

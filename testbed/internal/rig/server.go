@@ -49,9 +49,6 @@ func Launch(ctx context.Context, settings ...string) (*Server, error) {
 	return &Server{own: own, base: base}, nil
 }
 
-// Addr is the server's host:port.
-func (s *Server) Addr() string { return s.base.Host }
-
 // DSN is the superuser's URL of a database.
 func (s *Server) DSN(name string) string {
 	dsn := *s.base

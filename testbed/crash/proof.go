@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/internal/cutproxy"
+	"github.com/rhizodat/rhizodat-go/internal/guard"
+	"github.com/rhizodat/rhizodat-go/testbed/crash/plan"
+	"github.com/rhizodat/rhizodat-go/testbed/crash/pooled"
+	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
+)
+
+// proof is a scenario in which the absence of one guard does harm. With the
+// guard in its place the same scenario must be harmless, or nothing is proved.
+type proof struct {
+	guard guard.Name
+	story string
+	plan  plan.Plan
+	deed  deed
+	// loses: the reply to COMMIT is lost.
+	loses bool
+	// crashes: the journal's server does.
+	crashes bool
+	// meddled: a person has ended a branch behind everybody's back. Then the
+	// unit cannot be whole, and the only question is whether it is said.
+	meddled bool
+}
+
+// proofBound is how long recovery is given: what a missing guard has broken it
+// cannot mend.
+const proofBound = 2 * time.Second
+
+func allProofs() []proof {
+	two := shapeTwo.work()
+	return []proof{
+		{
+			guard: guard.Tag, story: "the transaction in b fails unseen, and PREPARE TRANSACTION answers ROLLBACK",
+			plan: plan.Plan{Work: two, Spoil: "b"},
+		},
+		{
+			guard: guard.Order, story: "the coordinator dies before S7, having sent COMMIT PREPARED",
+			plan: plan.Plan{Work: two, Point: "S7.before"}, deed: kill,
+		},
+		{
+			guard: guard.Exists, story: "somebody rolls back b's prepared branch by hand, between S7 and S8",
+			plan: plan.Plan{Work: two, Point: "S8.before:b"}, deed: rollBackByHand, meddled: true,
+		},
+		{
+			guard: guard.Conditional, story: "the coordinator is stopped before S7, and goes on after recovery has aborted",
+			plan: plan.Plan{Work: two, Point: "S7.before"}, deed: freeze,
+		},
+		{
+			guard: guard.Marker, story: "the reply to a one-phase COMMIT is lost",
+			plan: plan.Plan{Work: shapeOne.work()}, loses: true,
+		},
+		{
+			guard: guard.Forced, story: "the coordinator is stopped before S7, recovery aborts, the journal's server crashes, the coordinator goes on",
+			plan: plan.Plan{Work: two, Point: "S7.before", Split: true}, deed: abortThenCrash, crashes: true,
+		},
+	}
+}
+
+// rollBackByHand ends b's branch, as a well-meaning person would.
+func rollBackByHand(ctx context.Context, l *lane, _ *rig.Child, s *sight) error {
+	txn, err := branches.ParseTxnID(s.txn)
+	if err != nil {
+		return err
+	}
+	_, err = l.Stores["b"].Exec(ctx, "ROLLBACK PREPARED '"+branches.NewGID(txn, "b").String()+"'")
+	return err
+}
+
+// abortThenCrash lets recovery abort the unit of a stopped coordinator, and
+// crashes the journal before anything else could flush what recovery wrote.
+func abortThenCrash(ctx context.Context, l *lane, child *rig.Child, s *sight) error {
+	if err := child.Freeze(); err != nil {
+		return err
+	}
+	// What was unforced so far is PREPARED, which must survive: a forced write
+	// behind it takes it along.
+	if _, err := l.Journal.Exec(ctx, `CREATE TABLE IF NOT EXISTS flushed (); DROP TABLE flushed`); err != nil {
+		return err
+	}
+	if err := rig.Pause(ctx, 2*staleAfter); err != nil {
+		return err
+	}
+	if _, _, err := l.recovery.Run(ctx, "once"); err != nil {
+		return err
+	}
+	if err := crashJournal(ctx, l, child, s); err != nil {
+		return err
+	}
+	return child.Thaw()
+}
+
+// proofs runs every scenario with its guard and without.
+func proofs(ctx context.Context, h *house) error {
+	harmless := 0
+	for _, p := range allProofs() {
+		fmt.Printf("guard %s: %s\n", p.guard, p.story)
+		with, err := p.run(ctx, h, "")
+		if err != nil {
+			return err
+		}
+		show("with it", with)
+		if len(with.violations) == 0 && with.reached(p) {
+			harmless++
+		}
+		without, err := p.run(ctx, h, string(p.guard))
+		if err != nil {
+			return err
+		}
+		show("without it", without)
+		h.board.AtLeast("proof_"+string(p.guard), len(without.violations), 1)
+	}
+	h.board.Exactly("proof_controls_harmless", harmless, len(allProofs()))
+	return nil
+}
+
+func show(word string, s *sight) {
+	fmt.Printf("  %s: reported %s, took effect in %s, record %s\n", word, s.verdict(), s.fate, s.state)
+	for _, v := range s.violations {
+		fmt.Println("    violation:", v)
+	}
+}
+
+// reached reports whether the scenario came about.
+func (s *sight) reached(p proof) bool { return s.hit || p.plan.Point == "" }
+
+// run runs the scenario on a lane of its own, which may be broken afterwards.
+func (p proof) run(ctx context.Context, h *house, guardOff string) (*sight, error) {
+	l, err := h.lane(ctx, kindOfLane{crashing: p.crashes, guardOff: guardOff})
+	if err != nil {
+		return nil, err
+	}
+	l.bound = proofBound
+	c := cell{name: string(p.guard), plan: p.plan, deed: p.deed}
+	if p.crashes {
+		c.ways = map[string]string{rig.JournalName: pooled.Scheme + ":" + l.Journal.DSN}
+	}
+	if p.loses {
+		db := l.Stores["a"]
+		proxy, err := cutproxy.Listen(ctx, db.Addr())
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = proxy.Close() }() // its listener is all that could fail
+		mannerHeld.arm(proxy, commits)
+		c.ways = map[string]string{"a": proxy.DSN(db.DSN)}
+	}
+	s, err := l.run(ctx, c)
+	if err != nil || !p.meddled {
+		return s, err
+	}
+	if s.violations, err = l.Untrue(ctx, l.reported); err != nil {
+		return s, err
+	}
+	if guardOff == "" && s.verdict() != "heuristic" {
+		s.violations = append(s.violations, "a branch that was ended by hand was not reported")
+	}
+	return s, nil
+}

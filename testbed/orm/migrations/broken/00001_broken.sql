@@ -1,0 +1,3 @@
+-- +goose Up
+CREATE TABLE items (id bigserial PRIMARY KEY);
+INSERT INTO nowhere VALUES (1);
