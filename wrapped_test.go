@@ -54,3 +54,30 @@ func TestDriverOpenClosesItsConnector(t *testing.T) {
 	}
 	eventually(t, func() bool { return backends() == before }, func() string { return fmt.Sprint(backends()-before, " connections left") })
 }
+
+// A text with a trace's id comes once, and must not push others out of pgx's
+// cache of prepared statements.
+func TestTracedTextIsNotCached(t *testing.T) {
+	r := newRig(t)
+	conn, err := r.open(t).Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	for _, c := range []struct {
+		comment string
+		cached  int
+	}{{"/*traceparent='00-1-01'*/", 0}, {"/*route='/pay'*/", 2}} {
+		text := "INSERT INTO item (id, name) VALUES ($1, $2) " + c.comment
+		exec(t, conn, text, c.cached, "x")
+		var got int
+		if err := conn.QueryRowContext(t.Context(), "SELECT $1::int "+c.comment, 7).Scan(&got); err != nil || got != 7 {
+			t.Errorf("%s: %d, %v", c.comment, got, err)
+		}
+		err := conn.QueryRowContext(t.Context(),
+			`SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%' || $1`, c.comment).Scan(&got)
+		if err != nil || got != c.cached {
+			t.Errorf("%s: %d statements cached, %v, want %d", c.comment, got, err, c.cached)
+		}
+	}
+}

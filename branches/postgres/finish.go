@@ -101,12 +101,17 @@ func (s *Store) end(ctx context.Context, session *Session, verb string, ref bran
 func (s *Store) endAsOwner(ctx context.Context, session *Session, verb, literal string) error {
 	// Its role is not put back but thrown away with the connection.
 	session.spoiled = true
-	got, err := ask(ctx, session.client(), "SELECT owner FROM pg_catalog.pg_prepared_xacts"+
+	got, err := ask(ctx, session.client(), "SELECT owner,pg_catalog.pg_backend_pid() FROM pg_catalog.pg_prepared_xacts"+
 		" WHERE gid="+literal+" AND database=pg_catalog.current_database()")
 	if err != nil {
 		return s.endError(err)
 	}
 	if owner := got.cell(0, 0); owner != "" {
+		// Behind a pooler the role might be set on one connection and the verb
+		// sent over another, and a third program would go on under the role.
+		if got.cell(0, 1) != literalInt(int64(session.client().PgConn().PID())) {
+			return s.notOwner(owner, errPooled)
+		}
 		if _, err := ask(ctx, session.client(), "SET ROLE "+quote(owner)); err != nil {
 			return s.notOwner(owner, err)
 		}
@@ -114,8 +119,6 @@ func (s *Store) endAsOwner(ctx context.Context, session *Session, verb, literal 
 		if err == nil && got.last() != verb {
 			err = errors.New("the server answered with another command tag")
 		}
-		// Behind a pooler the connection outlives this one.
-		_, _ = ask(ctx, session.client(), "SET ROLE NONE")
 		if code(err) == codeNoPrivilege {
 			return s.notOwner(owner, err)
 		}
@@ -125,6 +128,8 @@ func (s *Store) endAsOwner(ctx context.Context, session *Session, verb, literal 
 	_, err = ask(ctx, session.client(), verb+" "+literal)
 	return s.endError(err)
 }
+
+var errPooled = errors.New("a connection pooler stands between, so that the role cannot be taken: run rhizorecover without it")
 
 func (s *Store) notOwner(owner string, err error) error {
 	return (&Error{

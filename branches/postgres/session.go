@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -24,6 +25,7 @@ type Session struct {
 	// last request that cares.
 	unsynced bool
 	spoiled  bool // its session state is not as it was made: never reused
+	caches   bool // pgx keeps a prepared or described statement for every text
 }
 
 var (
@@ -41,9 +43,12 @@ func (s *Session) Exec(ctx context.Context, query string, args []driver.NamedVal
 	if conn.IsClosed() {
 		return nil, driver.ErrBadConn
 	}
-	values := make([]any, len(args))
+	values := make([]any, len(args), len(args)+1)
 	for i := range args {
 		values[i] = args[i].Value
+	}
+	if len(args) > 0 && s.caches && traced(query) {
+		values = slices.Insert(values, 0, any(pgx.QueryExecModeDescribeExec))
 	}
 	s.branch.sees(query)
 	tag, err := conn.Exec(ctx, query, values...)
@@ -61,6 +66,9 @@ func (s *Session) Exec(ctx context.Context, query string, args []driver.NamedVal
 // Query runs a statement that returns rows. They are stdlib's.
 func (s *Session) Query(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	s.branch.sees(query)
+	if s.caches && traced(query) {
+		args = slices.Insert(slices.Clone(args), 0, driver.NamedValue{Value: pgx.QueryExecModeDescribeExec})
+	}
 	found, err := s.conn.QueryContext(ctx, query, args)
 	if err != nil {
 		s.failed(err)

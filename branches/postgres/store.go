@@ -101,6 +101,8 @@ func (s *Store) connect(ctx context.Context) (*Session, error) {
 			fmt.Errorf("rhizodat: open store %s: its Connector is not of pgx's stdlib package", s.name), conn.Close())
 	}
 	session.conn = pgxConn
+	mode := pgxConn.Conn().Config().DefaultQueryExecMode
+	session.caches = mode == pgx.QueryExecModeCacheStatement || mode == pgx.QueryExecModeCacheDescribe
 	return session, nil
 }
 

@@ -59,6 +59,11 @@ func afterComment(query string) string {
 	return ""
 }
 
+// traced reports whether the text holds a trace's id, as tracing tools write it
+// into a comment. Such a text comes once: a cache of statements by their text
+// would lose those of the program to it, one by one.
+func traced(query string) bool { return strings.Contains(query, "traceparent=") }
+
 // namesMode reports whether the text may change a transaction's access mode:
 // READ ONLY, READ WRITE, transaction_read_only, with any blanks and comments.
 func namesMode(query string) bool {
