@@ -103,7 +103,7 @@ func race(t *testing.T, staleAfter time.Duration, enough func(*tally) bool) *tal
 	for range 8 {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				y.commit(t.Context(), t, db, rows.Add(1))
+				y.commit(context.WithoutCancel(ctx), t, db, rows.Add(1))
 				if time.Since(began) > raceFor && enough(y) {
 					stop()
 				}
@@ -124,6 +124,7 @@ func race(t *testing.T, staleAfter time.Duration, enough func(*tally) bool) *tal
 }
 
 func (y *tally) commit(ctx context.Context, t *testing.T, db *sql.DB, row int64) {
+	t.Helper()
 	ctx, handle := rhizodat.Track(ctx)
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

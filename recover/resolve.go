@@ -116,7 +116,7 @@ func (w *Worker) keepDecision(ctx context.Context, r Resolution) error {
 		if i < 0 || rec.Branches[i].Outcome == r.As {
 			return false
 		}
-		was := orDefault(rec.Branches[i].Reason, "no answer")
+		was := orDefault(plain(rec.Branches[i].Reason, rec.Branches[i].GID), "no answer")
 		rec.Branches[i].Outcome = r.As
 		rec.Branches[i].Reason = r.Who + ": " + r.Reason
 		rec.Note.Remarks = append(slices.Clone(rec.Note.Remarks), journal.Remark{

@@ -145,7 +145,7 @@ func (p *pass) leave(rec journal.Record, kind Kind, text string) Item {
 
 // overdue reports whether a decided unit is unfinished for longer than alert_after.
 func (p *pass) overdue(rec journal.Record) bool {
-	return rec.State.Decided() && p.age(rec.CreatedMS) > p.w.cfg.AlertAfter
+	return rec.State == journal.StateCommitted && p.age(rec.CreatedMS) > p.w.cfg.AlertAfter
 }
 
 // heuristic reports whether a branch of the record waits for a person.

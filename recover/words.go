@@ -24,7 +24,7 @@ func (s *Story) tell(p *pass, rec journal.Record) {
 		s.Happened = fmt.Sprintf("It was decided to commit (%s old): it is committed, whatever happens now. %s", age, s.progress())
 		s.decided(p, rec)
 	case journal.StateDone:
-		s.Happened = "It is committed in every branch. " + s.progress()
+		s.Happened = "It is committed, and nothing is left to do. " + s.progress()
 		s.finished(p, rec)
 	case journal.StateAborted:
 		s.Happened = "It was aborted: nothing of it takes effect. " + s.progress()
@@ -183,7 +183,7 @@ func (s *Story) progress() string {
 func (b BranchStory) standing() string {
 	switch {
 	case b.Outcome == journal.OutcomeHeuristic:
-		return "resolved by the store itself, the other way (" + b.Reason + ")"
+		return "resolved by the store itself, the other way (" + plain(b.Reason, b.GID) + ")"
 	case b.Outcome.Settled():
 		return string(b.Outcome) + " by a person (" + b.Reason + ")"
 	case !b.reachable:
@@ -196,6 +196,14 @@ func (b BranchStory) standing() string {
 		return "nothing prepared, no marker"
 	}
 	return "not yet applied"
+}
+
+// plain is an error's text without what the reader knows already.
+func plain(text string, gid branches.GID) string {
+	if _, rest, found := strings.Cut(text, gid.String()+": "); found {
+		return rest
+	}
+	return text
 }
 
 func plural(n int) string {

@@ -42,6 +42,7 @@ type console struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) (string, bool)
+	width    int // of lines of text; 0 is 76
 }
 
 // cli is the grammar of the command line.

@@ -71,6 +71,9 @@ func ms(n int64) string {
 
 // wrap breaks text at spaces.
 func wrap(text string, width int, indent string) string {
+	if width == 0 {
+		width = 76
+	}
 	var b strings.Builder
 	column := 0
 	for word := range strings.FieldsSeq(text) {

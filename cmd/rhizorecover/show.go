@@ -60,7 +60,7 @@ func printStory(s *session, st recovery.Story) error {
 	for _, part := range []struct{ title, text string }{
 		{"What happened", st.Happened}, {"What will happen", st.Next}, {"Why", st.Why},
 	} {
-		say(s.out, "\n%s:\n%s\n", part.title, wrap(part.text, 76, "  "))
+		say(s.out, "\n%s:\n%s\n", part.title, wrap(part.text, s.width, "  "))
 	}
 	if len(st.Branches) > 0 {
 		sayln(s.out)
@@ -77,7 +77,7 @@ func printStory(s *session, st recovery.Story) error {
 		}
 	}
 	for _, r := range st.Remarks {
-		say(s.out, "\n%s, %s:\n%s\n", time.UnixMilli(r.AtMS).UTC().Format(time.RFC3339), r.Who, wrap(r.Text, 76, "  "))
+		say(s.out, "\n%s, %s:\n%s\n", time.UnixMilli(r.AtMS).UTC().Format(time.RFC3339), r.Who, wrap(r.Text, s.width, "  "))
 	}
 	return nil
 }
