@@ -72,6 +72,7 @@ type scene struct {
 	skipped []string
 
 	patience time.Duration // of the caller; 0 is no end
+	giveUp   error         // why the caller gives up, beyond the end of its context
 }
 
 // played is a unit with its parts and its outcome.

@@ -164,7 +164,7 @@ func TestModel(t *testing.T) {
 		var found, text string
 		inBubble(t, func(t *testing.T) {
 			t.Helper()
-			s, err := playPlan(t.Context(), p)
+			s, err := playPlan(t, p)
 			seen.count(s)
 			if err != nil {
 				found = "recovery: " + err.Error() + "\n"
@@ -182,7 +182,9 @@ func TestModel(t *testing.T) {
 }
 
 // playPlan REQUIRES a synctest bubble.
-func playPlan(ctx context.Context, p plan) (*scene, error) {
+func playPlan(t *testing.T, p plan) (*scene, error) {
+	t.Helper()
+	ctx := t.Context()
 	s := newScene(ctx, p.stores, coordinator.Config{
 		Markers: true, SplitDecision: p.split, CommitTimeout: 2 * time.Second, FinishTimeout: 300 * time.Millisecond,
 	}, p.places)

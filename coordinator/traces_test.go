@@ -133,16 +133,16 @@ func stage(t *testing.T, st story) (*scene, *played) {
 	if st.set != nil {
 		st.set(s, p)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
 	switch st.cancel {
 	case "":
 	case "now":
-		cancel()
+		cancel(nil)
 	default:
 		s.on(st.cancel, func(s *scene) {
 			s.tell("the caller gives up")
-			cancel()
+			cancel(s.giveUp)
 		})
 	}
 	if s.patience > 0 {

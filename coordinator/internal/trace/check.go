@@ -206,6 +206,7 @@ func (c *checker) sentToStore(e Event, u *unit) {
 	}
 	if u.end != nil && u.end.Verdict == coordinator.VerdictInDoubt && e.Proc == u.owner {
 		c.fail(e, I3, "%s %s was sent after InDoubt", e.Actor, e.Op)
+		return
 	}
 	switch e.Op {
 	case Prepare:
