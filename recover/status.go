@@ -124,13 +124,16 @@ func (w *Worker) view(ctx context.Context) (*pass, error) {
 		limit, cancel := context.WithTimeout(ctx, w.cfg.StoreTimeout)
 		defer cancel()
 		store := w.cfg.Stores[s.name]
-		if s.id, s.err = w.identify(limit, s.name, store); s.err == nil {
-			if refused := s.id.refusal(s.name, p.journal); refused != nil {
-				s.err = refused
-			}
+		if s.id, s.err = w.identify(limit, s.name, store); s.err != nil {
+			return
 		}
-		if lister, ok := store.(branches.Lister); ok && s.err == nil {
+		if lister, ok := store.(branches.Lister); ok {
 			s.listed, s.err = lister.Prepared(limit)
+		}
+		// A store that is refused is listed all the same: a person has to see
+		// what it holds.
+		if refused := s.id.refusal(s.name, p.journal); refused != nil && s.err == nil {
+			s.err = refused
 		}
 		s.Listed, s.Sweeps = len(s.listed), s.id.entry.Sweeps
 	})
