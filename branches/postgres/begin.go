@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -24,10 +25,11 @@ func (s *Session) Begin(ctx context.Context, opts branches.BeginOptions) (branch
 	if err != nil {
 		return nil, err
 	}
-	if opts.Shared {
-		text += s.boundLocks()
+	message := []part{{text: text}}
+	if bound := s.store.opts.LockTimeout; opts.Shared && bound > 0 {
+		message = append(message, boundLocks(bound))
 	}
-	if _, err := s.client().Exec(ctx, text); err != nil {
+	if _, err := s.send(ctx, message...); err != nil {
 		return nil, s.notBegun(ctx, err)
 	}
 	s.branch = &Branch{session: s, begunReadOnly: opts.ReadOnly}
@@ -76,15 +78,11 @@ func beginText(opts branches.BeginOptions) (string, error) {
 // each other unseen by either server, for ever. It belongs to the message of
 // BEGIN, since a later SET LOCAL is undone by ROLLBACK TO an earlier savepoint.
 // A smaller bound of the session's own stays.
-func (s *Session) boundLocks() string {
-	bound := s.store.opts.LockTimeout
-	if bound <= 0 {
-		return ""
-	}
+func boundLocks(bound time.Duration) part {
 	ms := literalInt(max(bound.Milliseconds(), 1))
 	const own = "pg_catalog.current_setting('lock_timeout')::pg_catalog.interval"
-	return ";SELECT pg_catalog.set_config('lock_timeout','" + ms + "',true)" +
-		" WHERE " + own + " NOT BETWEEN '1ms' AND '" + ms + "ms'"
+	return part{text: "SELECT pg_catalog.set_config('lock_timeout','" + ms + "',true)" +
+		" WHERE " + own + " NOT BETWEEN '1ms' AND '" + ms + "ms'"}
 }
 
 // maybeReadOnly reports whether the branch's transaction may be read-only, and

@@ -50,7 +50,7 @@ func callerGaveUp(err error) bool {
 
 func classifyCode(err *pgconn.PgError) branches.Kind {
 	switch err.Code {
-	case codeSerialization, codeDeadlock, codeLockNotAvailable,
+	case codeSerialization, codeDeadlock, codeNoSuchStatement, codeLockNotAvailable,
 		codeAdminShutdown, codeCrashShutdown, codeCannotConnect, codeIdleTimeout,
 		codeTooManyClients, codeIdleInTxTimeout, codeReadOnly, codeCanceled:
 		return branches.Transient

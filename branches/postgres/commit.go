@@ -49,12 +49,13 @@ func (b *Branch) commitMarked(ctx context.Context) error {
 	if b.marker.Notice || b.wrote {
 		condition = "true"
 	}
-	got, err := ask(ctx, b.session.client(), checkConstraints+";"+
-		"SET LOCAL ROLE NONE;"+
-		"WITH marker AS ("+names.mark(*b.marker)+" WHERE "+condition+" RETURNING dat_txn)"+
-		" SELECT 1/CASE WHEN EXISTS (SELECT FROM marker)"+
-		" OR pg_catalog.pg_current_xact_id_if_assigned() IS NULL THEN 1 ELSE 0 END;"+
-		"COMMIT")
+	got, err := b.session.send(ctx,
+		part{text: checkConstraints},
+		part{text: leaveRole},
+		names.mark(*b.marker, "WITH marker AS (", " WHERE "+condition+" RETURNING dat_txn)"+
+			" SELECT 1/CASE WHEN EXISTS (SELECT FROM marker)"+
+			" OR pg_catalog.pg_current_xact_id_if_assigned() IS NULL THEN 1 ELSE 0 END"),
+		part{text: "COMMIT"})
 	if err == nil && got.last() != tagCommit && !guard.Off(guard.Tag) {
 		return &aborted{b.doom}
 	}

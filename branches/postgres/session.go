@@ -26,6 +26,9 @@ type Session struct {
 	unsynced bool
 	spoiled  bool // its session state is not as it was made: never reused
 	caches   bool // pgx keeps a prepared or described statement for every text
+
+	prepares bool              // statements of ours may be prepared by name
+	plans    map[string]string // their names, by text
 }
 
 var (

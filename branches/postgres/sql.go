@@ -23,6 +23,7 @@ const (
 	codeUniqueViolation   = "23505"
 	codeSerialization     = "40001"
 	codeDeadlock          = "40P01"
+	codeNoSuchStatement   = "26000"
 	codeNoPrivilege       = "42501"
 	codeUndefinedObject   = "42704"
 	codeUndefinedTable    = "42P01"

@@ -87,10 +87,11 @@ func (b *Branch) stage(ctx context.Context, unit branches.Unit) (branches.Staged
 	// The role is told as the statements had it, and left: a transaction prepared
 	// under SET ROLE belongs to that role, and COMMIT PREPARED is then refused to
 	// its own session for ever.
-	got, err := ask(ctx, b.session.client(), checkConstraints+";"+
-		forced+",pg_catalog.current_setting('role'),"+condition+";"+
-		"SET LOCAL ROLE NONE;"+
-		names.mark(unit)+" WHERE "+condition)
+	got, err := b.session.send(ctx,
+		part{text: checkConstraints},
+		part{text: forced + ",pg_catalog.current_setting('role')," + condition},
+		part{text: leaveRole},
+		names.mark(unit, "", " WHERE "+condition))
 	if err != nil {
 		return branches.Staged{}, b.stageError(err)
 	}
@@ -105,10 +106,19 @@ func (b *Branch) stage(ctx context.Context, unit branches.Unit) (branches.Staged
 	return b.votes(branches.VotePrepare), nil
 }
 
-// mark is the plain INSERT of a unit's marker. It raises against a tombstone.
-func (t *tables) mark(unit branches.Unit) string {
-	return "INSERT INTO " + t.applied + " (dat_txn,dat_tx_time) SELECT " +
-		literalTxn(unit.Txn) + "," + literalInt(int64(unit.TxTime))
+// leaveRole makes the login the owner of what is prepared, and the writer of
+// the marker.
+const leaveRole = "SET LOCAL ROLE NONE"
+
+// mark is the plain INSERT of a unit's marker, between before and after. It
+// raises against a tombstone.
+func (t *tables) mark(unit branches.Unit, before, after string) part {
+	insert := before + "INSERT INTO " + t.applied + " (dat_txn,dat_tx_time) SELECT "
+	return part{
+		text:    insert + "$1::pg_catalog.uuid,$2::pg_catalog.int8" + after,
+		args:    []string{unit.Txn.String(), literalInt(int64(unit.TxTime))},
+		literal: insert + literalTxn(unit.Txn) + "," + literalInt(int64(unit.TxTime)) + after,
+	}
 }
 
 // errNoTime: a marker of 0 is a tombstone.

@@ -102,6 +102,7 @@ func (s *Store) connect(ctx context.Context) (*Session, error) {
 	}
 	session.conn = pgxConn
 	mode := pgxConn.Conn().Config().DefaultQueryExecMode
+	session.prepares = mode == pgx.QueryExecModeCacheStatement
 	session.caches = mode == pgx.QueryExecModeCacheStatement || mode == pgx.QueryExecModeCacheDescribe
 	return session, nil
 }

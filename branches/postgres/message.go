@@ -1,0 +1,73 @@
+package postgres
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// part is one statement of a message of ours. Its text is the same in every
+// unit, so that the server parses and plans it once for a session; what varies
+// is in args, as text. literal is the same with the arguments written out, for
+// sessions that must not prepare (a pooler in between); empty without args.
+type part struct {
+	text    string
+	args    []string
+	literal string
+}
+
+// send sends parts as one message and waits for all answers. The first error
+// ends it: no part behind it has run.
+func (s *Session) send(ctx context.Context, parts ...part) (answers, error) {
+	if !s.prepares {
+		return ask(ctx, s.client(), literally(parts))
+	}
+	batch := &pgconn.Batch{}
+	for _, p := range parts {
+		name, err := s.plan(ctx, p.text)
+		if err != nil {
+			return nil, err
+		}
+		values := make([][]byte, len(p.args))
+		for i, arg := range p.args {
+			values[i] = []byte(arg)
+		}
+		batch.ExecPrepared(name, values, nil, nil)
+	}
+	got, err := s.client().PgConn().ExecBatch(ctx, batch).ReadAll()
+	if code(err) == codeNoSuchStatement {
+		// DEALLOCATE ALL, DISCARD ALL, or a pooler that hands out another
+		// server: this session prepares nothing of ours any more.
+		s.prepares, s.plans = false, nil
+	}
+	return got, err
+}
+
+// plan prepares a text once for the session's life and returns its name.
+func (s *Session) plan(ctx context.Context, text string) (string, error) {
+	if name, ok := s.plans[text]; ok {
+		return name, nil
+	}
+	name := "rhizodat_" + strconv.Itoa(len(s.plans)+1)
+	if _, err := s.client().PgConn().Prepare(ctx, name, text, nil); err != nil {
+		return "", err
+	}
+	if s.plans == nil {
+		s.plans = map[string]string{}
+	}
+	s.plans[text] = name
+	return name, nil
+}
+
+// literally writes a message for the simple protocol.
+func literally(parts []part) string {
+	texts := make([]string, len(parts))
+	for i, p := range parts {
+		if texts[i] = p.text; p.literal != "" {
+			texts[i] = p.literal
+		}
+	}
+	return strings.Join(texts, ";")
+}
