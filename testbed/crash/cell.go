@@ -15,8 +15,12 @@ type cell struct {
 	plan plan.Plan
 	// deed is done when the child is at its point, and holds still. Nil: nothing.
 	deed deed
+	// after is done when the child has ended. Nil: nothing.
+	after func(ctx context.Context, l *lane) error
 	// ways lead to databases through proxies.
 	ways map[string]string
+	// options stand in the child's DSN. Empty: the usual ones.
+	options string
 }
 
 // deed is what happens to a child, or to its servers, at its point.
@@ -68,7 +72,11 @@ func (l *lane) act(ctx context.Context, c cell, s *sight) error {
 	if c.ways != nil {
 		ways = c.ways
 	}
-	env := append([]string{c.plan.Encode(), "RHIZODAT_DSN=" + l.DSNVia(ways, optionsOfUnit)}, l.env...)
+	options := optionsOfUnit
+	if c.options != "" {
+		options = c.options
+	}
+	env := append([]string{c.plan.Encode(), "RHIZODAT_DSN=" + l.DSNVia(ways, options)}, l.env...)
 	child, err := rig.Start(ctx, l.unit, nil, env...)
 	if err != nil {
 		return err
@@ -95,6 +103,11 @@ func (l *lane) act(ctx context.Context, c cell, s *sight) error {
 	}
 	if err := child.Wait(); err != nil && !s.killed {
 		s.violations = append(s.violations, err.Error())
+	}
+	if c.after != nil {
+		if err := c.after(ctx, l); err != nil {
+			return err
+		}
 	}
 	return l.quiet(ctx)
 }

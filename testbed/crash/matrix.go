@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/rhizodat/rhizodat-go/coordinator"
@@ -36,13 +37,26 @@ func jobs(s shape, split, shares bool, modes []mode) []job {
 	return all
 }
 
+// outages lists the cells in which the journal's server stays down.
+func outages(points ...string) []job {
+	var all []job
+	for _, j := range jobs(shapeTwo, false, false, []mode{modeOutage}) {
+		if slices.Contains(points, j.point.name) {
+			j.cell.options = "commit_timeout=1s finish_timeout=1s"
+			j.cell.after = func(ctx context.Context, l *lane) error { return l.crashes.Start(ctx) }
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
 // matrix runs every point in every mode.
 func matrix(ctx context.Context, h *house) error {
 	living := []mode{modeKill, modeFreeze, modeBackend}
 	var plain, crashing, payload []job
 	if h.short {
 		plain = append(jobs(shapeTwo, false, true, living[:1]), jobs(shapeTwo, false, false, living[1:])...)
-		crashing = jobs(shapeTwo, false, false, []mode{modeJournal})
+		crashing = append(jobs(shapeTwo, false, false, []mode{modeJournal}), outages("S7.before")...)
 		for _, j := range jobs(shapePayload, false, false, modes) {
 			if j.point.step == coordinator.S9 {
 				payload = append(payload, j)
@@ -55,6 +69,7 @@ func matrix(ctx context.Context, h *house) error {
 				crashing = append(crashing, jobs(s, split, true, []mode{modeJournal})...)
 			}
 		}
+		crashing = append(crashing, outages(outagePoints...)...)
 		payload = jobs(shapePayload, false, true, modes)
 	}
 	t := newTable()

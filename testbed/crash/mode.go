@@ -16,9 +16,14 @@ const (
 	modeFreeze  mode = "frozen"
 	modeBackend mode = "backend lost"
 	modeJournal mode = "journal lost"
+	modeOutage  mode = "journal down" // until the unit has ended: the doubt that only recovery ends
 )
 
+// modes are those of every step.
 var modes = []mode{modeKill, modeFreeze, modeBackend, modeJournal}
+
+// outagePoints are where a journal that stays away makes a difference.
+var outagePoints = []string{"S4.before", "S5.after", "S7.before", "S7.after", "S10.before"}
 
 // deed of the mode. victim is the store whose backend is lost.
 func (m mode) deed(victim string) deed {
@@ -34,6 +39,8 @@ func (m mode) deed(victim string) deed {
 		}
 	case modeJournal:
 		return crashJournal
+	case modeOutage:
+		return func(ctx context.Context, l *lane, _ *rig.Child, _ *sight) error { return l.crashes.Crash(ctx) }
 	}
 	panic("no such mode: " + string(m))
 }

@@ -59,6 +59,7 @@ func (s shape) stores(step coordinator.Step) []string {
 		return locked
 	case coordinator.S9:
 		return third
+	case coordinator.S1, coordinator.S2, coordinator.S4, coordinator.S6, coordinator.S7, coordinator.S10: // the unit's
 	}
 	return nil
 }

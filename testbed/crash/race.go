@@ -81,12 +81,13 @@ func (h *house) race(ctx context.Context, stale time.Duration, enough func(*race
 		return nil, nil, err
 	}
 	count := &raceCount{}
-	connector, err := openConnector(l, count)
+	connector, err := openConnector(l, count) //nolint:contextcheck // it connects to nothing
 	if err != nil {
 		return nil, nil, err
 	}
 	db := sql.OpenDB(connector)
-	worker, err := openConnector(l, nil) // as in another process: nothing is shared
+	// As in another process: nothing is shared.
+	worker, err := openConnector(l, nil) //nolint:contextcheck // it connects to nothing
 	if err != nil {
 		return nil, nil, errors.Join(err, db.Close())
 	}

@@ -98,8 +98,10 @@ func scenarios(ctx context.Context, h *house) error {
 	}{
 		{allScenarios(), scenarioTables, ""},
 		{foreignScenarios(), scenarioTables + foreignTables, ""},
-		{[]scenario{{name: "role's default isolation, in the journal too", work: []string{insert("b", "2")}}}, scenarioTables,
-			"SET default_transaction_isolation = 'repeatable read'"},
+		{
+			[]scenario{{name: "role's default isolation, in the journal too", work: []string{insert("b", "2")}}},
+			scenarioTables, "SET default_transaction_isolation = 'repeatable read'",
+		},
 	} {
 		l, err := h.loginLane(ctx, run.tables, run.session)
 		if err != nil {

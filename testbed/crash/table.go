@@ -17,7 +17,7 @@ type table struct {
 	cells      map[string]map[mode]*tally
 	violations []string
 
-	fenced, lost, finished, rolledBack int
+	fenced, lost, doubted, finished, rolledBack int
 }
 
 // tally of one cell.
@@ -56,6 +56,9 @@ func (t *table) add(j job, s *sight) {
 	if s.outcome != nil && s.outcome.Conflict {
 		t.fenced++
 	}
+	if s.verdict() == "in doubt" {
+		t.doubted++
+	}
 	if !s.killed || s.txn == "" {
 		return
 	}
@@ -79,17 +82,18 @@ func (t *table) print() {
 		return strings.Compare(side(a), side(b))
 	})
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	line := "POINT"
+	modes := append(slices.Clone(modes), modeOutage)
+	head := []string{"POINT"}
 	for _, m := range modes {
-		line += "\t" + strings.ToUpper(string(m))
+		head = append(head, strings.ToUpper(string(m)))
 	}
-	_, _ = fmt.Fprintln(w, line) // to memory
+	_, _ = fmt.Fprintln(w, strings.Join(head, "\t")) // to memory
 	for _, p := range t.order {
-		line := p.name
+		row := []string{p.name}
 		for _, m := range modes {
-			line += "\t" + t.cells[p.name][m].String()
+			row = append(row, t.cells[p.name][m].String())
 		}
-		_, _ = fmt.Fprintln(w, line)
+		_, _ = fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 	_ = w.Flush() // a broken pipe ends the program by itself
 }
@@ -126,6 +130,7 @@ func (t *table) figures(h *house) {
 	h.board.Exactly("crash_cells_not_hit", missed, 0)
 	h.board.AtLeast("crash_fenced_after_freeze", t.fenced, 1)
 	h.board.AtLeast("crash_unforced_records_lost", t.lost, 1)
+	h.board.AtLeast("crash_in_doubt", t.doubted, 1)
 	h.board.AtLeast("crash_finished_by_recovery", t.finished, 1)
 	h.board.AtLeast("crash_rolled_back_by_recovery", t.rolledBack, 1)
 	h.violations("crash", t.violations)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -55,7 +56,7 @@ func (b *banks) round(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			moment = time.After(rand.N(randomSpan))
+			moment = time.After(rand.N(randomSpan)) //nolint:gosec // no secret
 		case <-moment:
 			if err := child.Kill(); err != nil {
 				return err
@@ -129,9 +130,7 @@ func (b *banks) look(ctx context.Context) error {
 			counts[states[txn]]++
 		}
 	}
-	for txn, state := range open {
-		b.open[txn] = state
-	}
+	maps.Copy(b.open, open)
 	if len(open) > 0 {
 		b.inside++
 	}

@@ -64,7 +64,8 @@ func otelOpenDSN(dsn string, opts ...otelsql.Option) (*sql.DB, error) {
 
 func otelInsert(ctx context.Context, db interface {
 	ExecContext(context.Context, string, ...any) (sql.Result, error)
-}, owner string) error {
+}, owner string,
+) error {
 	_, err := db.ExecContext(ctx, `INSERT INTO accounts (owner) VALUES ($1)`, owner)
 	return err
 }

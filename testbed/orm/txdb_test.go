@@ -42,6 +42,9 @@ func txdbOne(t *testing.T, d *deployment) {
 		t.Errorf("%d accounts inside, id %d", n, id)
 	}
 	d.want(t, "", "")
+	if _, err := rhizodat.Lookup(ctx, db, rhizodat.TxnID{}); err == nil {
+		t.Error("a unit was looked up through txdb, which hides its connection")
+	}
 	closed(t, db)
 	d.want(t, "", "")
 }

@@ -12,7 +12,6 @@ import (
 
 	rhizodat "github.com/rhizodat/rhizodat-go"
 	recovery "github.com/rhizodat/rhizodat-go/recover"
-
 	_ "github.com/rhizodat/rhizodat-go/testbed/crash/payload" // makes its store known
 )
 
@@ -34,7 +33,7 @@ func run(ctx context.Context, args []string) (report recovery.Report, err error)
 	if err != nil {
 		return report, err
 	}
-	connector, err := rhizodat.NewConnector(cfg)
+	connector, err := rhizodat.NewConnector(cfg) //nolint:contextcheck // it connects to nothing
 	if err != nil {
 		return report, err
 	}

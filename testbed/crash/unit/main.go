@@ -16,10 +16,9 @@ import (
 	"sync"
 
 	rhizodat "github.com/rhizodat/rhizodat-go"
-	"github.com/rhizodat/rhizodat-go/testbed/crash/plan"
-
 	_ "github.com/rhizodat/rhizodat-go/testbed/crash/payload" // makes its store known
-	_ "github.com/rhizodat/rhizodat-go/testbed/crash/pooled"  // and this its journal
+	"github.com/rhizodat/rhizodat-go/testbed/crash/plan"
+	_ "github.com/rhizodat/rhizodat-go/testbed/crash/pooled" // and this its journal
 )
 
 func main() {
@@ -41,7 +40,7 @@ func run(ctx context.Context) (err error) {
 	parent := &parent{in: bufio.NewReader(os.Stdin)}
 	watch := &observer{plan: todo, parent: parent}
 	cfg.Observer, cfg.Logger = watch, slog.New(slog.NewTextHandler(os.Stderr, nil))
-	connector, err := rhizodat.NewConnector(cfg)
+	connector, err := rhizodat.NewConnector(cfg) //nolint:contextcheck // it connects to nothing
 	if err != nil {
 		return err
 	}
