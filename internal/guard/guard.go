@@ -24,7 +24,24 @@ const (
 	Marker Name = "marker"
 	// Forced: recovery acts only on an ABORTED that it forced to the disk.
 	Forced Name = "forced"
+
+	// Of ClickHouse, where a payload is inserted once by whoever comes first.
+
+	// Token: an insert after a DELETE has a deduplication token that was never
+	// used. The server remembers the old one and swallows the rows.
+	Token Name = "token"
+	// Quiet: nothing is counted while an attempt is running.
+	Quiet Name = "quiet"
+	// Inside: an insert holds its condition in its own statement. A worker may
+	// have slept since it counted.
+	Inside Name = "inside"
+	// MarkerInside: that condition asks for the marker too. Rows that the
+	// application deleted would come back.
+	MarkerInside Name = "marker_inside"
+	// Parts: a DELETE takes only the parts that were counted. Another worker may
+	// have inserted the rows anew.
+	Parts Name = "parts"
 )
 
 // Names lists every guard.
-var Names = []Name{Tag, Order, Exists, Conditional, Marker, Forced}
+var Names = []Name{Tag, Order, Exists, Conditional, Marker, Forced, Token, Quiet, Inside, MarkerInside, Parts}

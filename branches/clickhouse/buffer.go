@@ -1,0 +1,303 @@
+package clickhouse
+
+import (
+	"fmt"
+
+	chproto "github.com/ClickHouse/ch-go/proto"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/column"
+
+	"github.com/rhizodat/rhizodat-go/branches"
+)
+
+// buffer is what a branch has written so far: per table and list of columns the
+// rows, in blocks that are sealed and one that is open. What is sealed does not
+// change any more, so a mark is a number of blocks.
+type buffer struct {
+	store *Store
+	lists []*rowList
+	sizes int64 // packed bytes of the sealed blocks
+}
+
+// rowList is the rows of one table that were given with the same columns.
+type rowList struct {
+	store   *Store
+	table   *table
+	columns []tableColumn
+	types   []typed
+	blocks  []block
+
+	open  []column.Interface // the block that still grows
+	rows  int                // in it
+	bytes int                // about, in it
+}
+
+// A block is sealed at one of these. Large blocks make few and large parts in the
+// table; the bound keeps the memory of a unit near its packed size.
+const (
+	sealRows  = 1 << 16
+	sealBytes = 8 << 20
+)
+
+// mark is a place to go back to.
+type mark map[*rowList]int
+
+// list finds the rows of a table and these columns. The columns are checked
+// against the table as it was last seen.
+func (b *buffer) list(t *table, columns []string) (*rowList, error) {
+	wanted, err := t.choose(b.store.name, columns)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range b.lists {
+		if l.table.name == t.name && equalNames(l.columns, wanted) {
+			return l, nil
+		}
+	}
+	l := &rowList{store: b.store, table: t, columns: wanted, types: make([]typed, len(wanted))}
+	zone := zoned{t.server.Timezone}
+	for i, c := range wanted {
+		l.types[i] = zone.of(c.typ)
+	}
+	if err := l.begin(); err != nil {
+		return nil, err
+	}
+	b.lists = append(b.lists, l)
+	return l, nil
+}
+
+func equalNames(a, b []tableColumn) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].name != b[i].name {
+			return false
+		}
+	}
+	return true
+}
+
+// choose gives the columns of an INSERT: those it names, or all that take a
+// value without being named, ours excepted.
+func (t *table) choose(store string, names []string) ([]tableColumn, error) {
+	if names == nil {
+		var all []tableColumn
+		for _, c := range t.columns {
+			if c.insertable() && c.kind != "EPHEMERAL" && !c.ours() {
+				all = append(all, c)
+			}
+		}
+		return all, nil
+	}
+	seen := map[string]bool{}
+	chosen := make([]tableColumn, len(names))
+	for i, name := range names {
+		c, ok := t.column(name)
+		reason := ""
+		switch {
+		case !ok:
+			reason = "there is no column " + name
+		case c.ours():
+			reason = "column " + name + " is filled by the driver"
+		case !c.insertable():
+			reason = "column " + name + " takes no value (" + c.kind + ")"
+		case seen[name]:
+			reason = "column " + name + " is named twice"
+		}
+		if reason != "" {
+			return nil, &StatementError{Store: store, Reason: "insert into " + t.name.String() + ": " + reason}
+		}
+		seen[name], chosen[i] = true, c
+	}
+	return chosen, nil
+}
+
+// begin opens a block.
+func (l *rowList) begin() error {
+	l.open, l.rows, l.bytes = make([]column.Interface, len(l.columns)), 0, 0
+	for i, c := range l.columns {
+		made, err := newColumn(c, &l.table.server)
+		if err != nil {
+			return (&Error{
+				Store: l.store.name, Doing: "insert into " + l.table.name.String(), Err: err,
+				Cause: "column " + c.name + " has a type that clickhouse-go does not know",
+			}).because(branches.Permanent)
+		}
+		l.open[i] = made
+	}
+	return nil
+}
+
+func newColumn(c tableColumn, server *column.ServerContext) (column.Interface, error) {
+	return column.Type(c.typ).Column(c.name, server)
+}
+
+// check turns a row into what the columns take. Nothing is kept of it.
+func (l *rowList) check(row []any) ([]any, error) {
+	if len(row) != len(l.columns) {
+		return nil, (&Error{
+			Store: l.store.name, Doing: "insert into " + l.table.name.String(),
+			Cause: fmt.Sprintf("%d values for %d columns", len(row), len(l.columns)),
+		}).because(branches.Permanent)
+	}
+	checked := make([]any, len(row))
+	for i, v := range row {
+		value, err := l.types[i].check(v)
+		if err == nil && l.types[i].trial {
+			err = l.try(i, value)
+		}
+		if err != nil {
+			return nil, &ValueError{Table: l.table.name.String(), Column: l.columns[i].name, Type: l.columns[i].typ, Value: v, Err: err}
+		}
+		checked[i] = value
+	}
+	return checked, nil
+}
+
+// try appends a value to a column that is thrown away.
+func (l *rowList) try(i int, value any) error {
+	scratch, err := newColumn(l.columns[i], &l.table.server)
+	if err != nil {
+		return err
+	}
+	return scratch.AppendRow(value)
+}
+
+// add appends checked rows. An error leaves the open block unusable: the branch
+// is doomed by it.
+func (l *rowList) add(b *buffer, row []any) error {
+	for i, value := range row {
+		if err := l.open[i].AppendRow(value); err != nil {
+			return fmt.Errorf("append to column %s of %s: %w", l.columns[i].name, l.table.name, err)
+		}
+		l.bytes += weight(value)
+	}
+	if l.rows++; l.rows < sealRows && l.bytes < sealBytes {
+		return nil
+	}
+	return b.seal(l)
+}
+
+// weight is about how many bytes a value takes.
+func weight(v any) int {
+	switch x := v.(type) {
+	case string:
+		return len(x) + 8
+	case []any:
+		n := 8
+		for _, e := range x {
+			n += weight(e)
+		}
+		return n
+	}
+	return 16
+}
+
+// seal packs the open block.
+func (b *buffer) seal(l *rowList) error {
+	if l.rows == 0 {
+		return nil
+	}
+	parts := make([][]byte, len(l.open))
+	for i, c := range l.open {
+		bytes, err := encodeColumn(c)
+		if err != nil {
+			return err
+		}
+		parts[i] = bytes
+	}
+	packed, err := pack(l.rows, parts)
+	if err != nil {
+		return err
+	}
+	b.sizes += int64(len(packed.packed))
+	if limit := b.store.opts.MaxPayload; limit > 0 && b.sizes > limit {
+		return (&Error{
+			Store: b.store.name, Doing: "buffer rows", Err: ErrTooLarge,
+			Cause: fmt.Sprintf("%d bytes, packed, are above the bound of %d", b.sizes, limit),
+			Way:   "commit more often, or raise max_payload",
+		}).because(branches.Permanent)
+	}
+	l.blocks = append(l.blocks, packed)
+	return l.begin()
+}
+
+// encodeColumn gives a column's bytes in the Native format, without its header.
+func encodeColumn(c column.Interface) ([]byte, error) {
+	var out chproto.Buffer
+	if custom, ok := c.(column.CustomSerialization); ok {
+		if err := custom.WriteStatePrefix(&out); err != nil {
+			return nil, fmt.Errorf("encode column %s: %w", c.Name(), err)
+		}
+	}
+	c.Encode(&out)
+	return out.Buf, nil
+}
+
+// mark seals what is open and remembers how much there is.
+func (b *buffer) mark() (mark, error) {
+	m := mark{}
+	for _, l := range b.lists {
+		if err := b.seal(l); err != nil {
+			return nil, err
+		}
+		m[l] = len(l.blocks)
+	}
+	return m, nil
+}
+
+// back drops what came after a mark.
+func (b *buffer) back(m mark) error {
+	for _, l := range b.lists {
+		for _, dropped := range l.blocks[m[l]:] {
+			b.sizes -= int64(len(dropped.packed))
+		}
+		l.blocks = l.blocks[:m[l]]
+		if err := l.begin(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// empty reports whether nothing is kept.
+func (b *buffer) empty() bool {
+	for _, l := range b.lists {
+		if l.rows > 0 || len(l.blocks) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// tables lists the tables that have rows, each once.
+func (b *buffer) tables() []*table {
+	var all []*table
+	seen := map[tableName]bool{}
+	for _, l := range b.lists {
+		if (l.rows > 0 || len(l.blocks) > 0) && !seen[l.table.name] {
+			seen[l.table.name] = true
+			all = append(all, l.table)
+		}
+	}
+	return all
+}
+
+// payload seals everything and makes the payload of it.
+func (b *buffer) payload() (*payload, error) {
+	p := &payload{}
+	for _, l := range b.lists {
+		if err := b.seal(l); err != nil {
+			return nil, err
+		}
+		if len(l.blocks) == 0 {
+			continue
+		}
+		t := payloadTable{name: l.table.name, blocks: l.blocks}
+		for _, c := range l.columns {
+			t.columns = append(t.columns, payloadColumn{c.name, c.typ})
+		}
+		p.tables = append(p.tables, t)
+	}
+	return p, nil
+}

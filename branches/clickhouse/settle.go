@@ -1,0 +1,81 @@
+package clickhouse
+
+import (
+	"context"
+
+	"github.com/rhizodat/rhizodat-go/branches"
+)
+
+// Settle ends the doubt about a one-phase commit. An attempt that still runs is
+// waited for; then a tombstone is written where no marker stands. From then on
+// no statement of this unit inserts anything, since each asks for it itself
+// (C1), and what was inserted before is taken out again.
+func (s *Store) Settle(ctx context.Context, txn branches.TxnID) (branches.Fate, error) {
+	fate, err := s.settle(ctx, txn)
+	return fate, s.fail("settle commit", err)
+}
+
+func (s *Store) settle(ctx context.Context, txn branches.TxnID) (branches.Fate, error) {
+	gid := branches.NewGID(txn, s.name)
+	if err := s.quiet(ctx, gid); err != nil {
+		return branches.FateUnknown, err
+	}
+	fate, err := s.mark(ctx, gid, txn, 0)
+	if err != nil || fate == branches.FateApplied {
+		return fate, err
+	}
+	s.reach(momentSettled)
+	// One that had asked before the tombstone stood may be at work.
+	if err := s.quiet(ctx, gid); err != nil {
+		return branches.FateUnknown, err
+	}
+	names, err := s.marked(ctx)
+	if err != nil {
+		return branches.FateUnknown, err
+	}
+	if err := s.clear(ctx, gid, txn, names); err != nil {
+		return branches.FateUnknown, err
+	}
+	return branches.FateNever, nil
+}
+
+// marked lists the tables, of every database, that may hold rows of a unit.
+func (s *Store) marked(ctx context.Context) ([]tableName, error) {
+	var names []tableName
+	err := s.each(ctx, "SELECT database,table FROM system.columns WHERE name='"+columnTxn+"' AND (database,table) IN ("+
+		"SELECT database,name FROM system.tables WHERE endsWith(engine,'MergeTree') AND NOT is_temporary"+
+		") AND (database,table)<>("+textList([]string{s.database, appliedTable})+") AND table<>'"+appliedTable+"'",
+		func(scan func(...any) error) error {
+			var name tableName
+			if err := scan(&name.database, &name.table); err != nil {
+				return err
+			}
+			names = append(names, name)
+			return nil
+		})
+	return names, err
+}
+
+// Abort makes sure that nothing of an aborted unit is there. Nothing was inserted
+// before the decision; where a person has given up a decided branch, rows of it
+// may be.
+func (s *Store) Abort(ctx context.Context, ref branches.Ref) error {
+	fate, err := s.lookUp(ctx, ref.Txn)
+	switch {
+	case err != nil:
+		return s.fail("abort branch", err)
+	case fate == branches.FateApplied:
+		return &branches.Heuristic{Store: ref.Store, GID: ref.GID, Committed: true, Evidence: "its marker stands"}
+	case len(ref.Payload) == 0:
+		return nil
+	}
+	p, err := decodePayload(ref.Payload)
+	if err != nil {
+		return s.fail("abort branch", err)
+	}
+	var names []tableName
+	for _, b := range newRun(ref.GID, ref.Txn, ref.TxTime, p).batches {
+		names = append(names, b.name)
+	}
+	return s.fail("abort branch", s.clear(ctx, ref.GID, ref.Txn, names))
+}

@@ -1,0 +1,216 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/column"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/proto"
+
+	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/branches/clickhouse/internal/chsql"
+)
+
+// The columns of ours in the application's tables.
+const (
+	columnTxn  = "dat_txn"
+	columnTime = "dat_tx_time"
+)
+
+// table is a table as the server describes it.
+type table struct {
+	name    tableName
+	id      string // the server's own id of it
+	engine  string
+	create  string // its CREATE TABLE
+	policy  string // storage policy
+	columns []tableColumn
+	server  column.ServerContext
+}
+
+type tableColumn struct{ name, typ, kind string }
+
+// insertable columns take a value. EPHEMERAL ones do, but only by name.
+func (c tableColumn) insertable() bool { return c.kind != "MATERIALIZED" && c.kind != "ALIAS" }
+
+func (c tableColumn) ours() bool { return c.name == columnTxn || c.name == columnTime }
+
+func (t *table) column(name string) (tableColumn, bool) {
+	i := slices.IndexFunc(t.columns, func(c tableColumn) bool { return c.name == name })
+	if i < 0 {
+		return tableColumn{}, false
+	}
+	return t.columns[i], true
+}
+
+// same reports whether rows that were checked against t fit other.
+func (t *table) same(other *table) bool {
+	return t.id == other.id && t.engine == other.engine && slices.Equal(t.columns, other.columns)
+}
+
+// table returns a table as it was last seen, or asks for it.
+func (s *Store) table(ctx context.Context, name tableName) (*table, error) {
+	s.mu.Lock()
+	known := s.known[name]
+	s.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	found, err := s.describe(ctx, []tableName{name})
+	if err != nil {
+		return nil, err
+	}
+	return found[name], nil
+}
+
+// forget makes the next unit look again.
+func (s *Store) forget(names ...tableName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range names {
+		delete(s.known, name)
+	}
+}
+
+// describe asks for tables, all in one request. One that is not there is an error.
+func (s *Store) describe(ctx context.Context, names []tableName) (map[tableName]*table, error) {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = "(" + chsql.Text(name.database) + "," + chsql.Text(name.table) + ")"
+	}
+	found := map[tableName]*table{}
+	err := s.each(ctx, describeText(strings.Join(list, ",")), func(scan func(...any) error) error {
+		t := &table{}
+		var columns, types, kinds []string
+		var version, zone string
+		var revision uint32
+		if err := scan(&t.name.database, &t.name.table, &t.id, &t.engine, &t.create, &t.policy,
+			&columns, &types, &kinds, &version, &zone, &revision); err != nil {
+			return err
+		}
+		for i := range columns {
+			t.columns = append(t.columns, tableColumn{columns[i], types[i], kinds[i]})
+		}
+		t.server = serverContext(version, zone, revision)
+		found[t.name] = t
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if found[name] == nil {
+			s.forget(names...)
+			return nil, (&Error{
+				Store: s.name, Doing: "find table", Cause: "there is no table " + name.String(),
+			}).because(branches.Permanent)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.Copy(s.known, found)
+	return found, nil
+}
+
+// describeText reads tables and their columns. The columns come as arrays, in
+// the table's order.
+func describeText(list string) string {
+	return "SELECT t.database,t.name,toString(t.uuid),t.engine,t.create_table_query,t.storage_policy,c.names,c.types,c.kinds," +
+		"version(),timezone(),toUInt32(revision())" +
+		" FROM system.tables AS t INNER JOIN (" +
+		"SELECT database,table,groupArray(name) AS names,groupArray(type) AS types,groupArray(default_kind) AS kinds FROM (" +
+		"SELECT database,table,name,type,default_kind FROM system.columns WHERE (database,table) IN (" + list + ")" +
+		" ORDER BY database,table,position) GROUP BY database,table) AS c" +
+		" ON t.database=c.database AND t.name=c.table WHERE (t.database,t.name) IN (" + list + ")"
+}
+
+// serverContext is what the client's columns want to know of the server.
+func serverContext(version, zone string, revision uint32) column.ServerContext {
+	parsed := proto.ParseVersion(version)
+	location, err := time.LoadLocation(zone)
+	if err != nil {
+		location = time.UTC
+	}
+	return column.ServerContext{
+		Revision: uint64(revision), VersionMajor: parsed.Major, VersionMinor: parsed.Minor, VersionPatch: parsed.Patch,
+		Timezone: location,
+	}
+}
+
+// merging are the engines whose rows may legitimately become fewer.
+var merging = []string{"Replacing", "Summing", "Aggregating", "Collapsing", "Coalescing", "Graphite"}
+
+// fit says why a unit cannot write to a table whose rows have to be counted, with
+// the way out, or "".
+func (s *Store) fit(t *table) (cause, way string) {
+	base, plain := strings.CutSuffix(t.engine, "MergeTree")
+	if !plain {
+		return fmt.Sprintf("table %s has the engine %s, where rows can be neither counted nor taken back", t.name, t.engine),
+			"use a table of the MergeTree engine"
+	}
+	for _, kind := range merging {
+		if strings.HasSuffix(base, kind) && !s.replaces(t) {
+			return fmt.Sprintf("table %s has the engine %s, which merges rows: their number does not tell what was inserted", t.name, t.engine),
+				"write to a MergeTree table, and fill this one by a materialized view" + replacingWay(kind)
+		}
+	}
+	if cause := t.misfit(columnTxn, "UUID", "Nullable(UUID)"); cause != "" {
+		return cause, t.alter()
+	}
+	if cause := t.misfit(columnTime, "Int64", "Nullable(Int64)", "UInt64", "Nullable(UInt64)"); cause != "" {
+		return cause, t.alter()
+	}
+	if t.projections() {
+		return fmt.Sprintf("table %s has a projection: a torn insert could not be taken back (code 344)", t.name),
+			"ALTER TABLE " + t.name.quoted() + " MODIFY SETTING lightweight_mutation_projection_mode='rebuild'"
+	}
+	return "", ""
+}
+
+func replacingWay(kind string) string {
+	if kind != "Replacing" {
+		return ""
+	}
+	return ", or add " + keyReplacing + "=1 to the store's DSN (docs/clickhouse.md)"
+}
+
+// replaces: the documented way for tables that keep the last of equal rows.
+func (s *Store) replaces(t *table) bool {
+	return s.opts.Replacing && strings.HasSuffix(t.engine, "ReplacingMergeTree")
+}
+
+func (t *table) misfit(name string, types ...string) string {
+	c, ok := t.column(name)
+	switch {
+	case !ok:
+		return fmt.Sprintf("table %s has no column %s, by which its rows would be found again", t.name, name)
+	case !slices.Contains(types, c.typ):
+		return fmt.Sprintf("table %s has a column %s of type %s, want %s", t.name, name, c.typ, types[0])
+	case !c.insertable():
+		return fmt.Sprintf("table %s has a column %s that takes no value (%s)", t.name, name, c.kind)
+	}
+	return ""
+}
+
+// alter is the statement that makes a table fit.
+func (t *table) alter() string {
+	var parts []string
+	for _, c := range []tableColumn{{name: columnTxn, typ: "Nullable(UUID)"}, {name: columnTime, typ: "Nullable(Int64)"}} {
+		verb := "ADD"
+		if _, there := t.column(c.name); there {
+			verb = "MODIFY"
+		}
+		parts = append(parts, verb+" COLUMN "+c.name+" "+c.typ)
+	}
+	return "ALTER TABLE " + t.name.quoted() + " " + strings.Join(parts, ", ") +
+		", ADD INDEX IF NOT EXISTS dat_txn dat_txn TYPE bloom_filter GRANULARITY 1"
+}
+
+// projections reports whether a DELETE would be refused because of a projection.
+func (t *table) projections() bool {
+	return strings.Contains(t.create, "PROJECTION ") && !strings.Contains(t.create, "lightweight_mutation_projection_mode")
+}
