@@ -2,7 +2,8 @@ package postgres
 
 import (
 	"context"
-	"strconv"
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -45,12 +46,15 @@ func (s *Session) send(ctx context.Context, parts ...part) (answers, error) {
 	return got, err
 }
 
-// plan prepares a text once for the session's life and returns its name.
+// plan prepares a text once for the session's life and returns its name. The
+// name says the text: behind a pooler that nobody has told us of, another
+// session's statement of that name must be the same one.
 func (s *Session) plan(ctx context.Context, text string) (string, error) {
 	if name, ok := s.plans[text]; ok {
 		return name, nil
 	}
-	name := "rhizodat_" + strconv.Itoa(len(s.plans)+1)
+	digest := sha256.Sum256([]byte(text))
+	name := "rhizodat_" + hex.EncodeToString(digest[:16])
 	if _, err := s.client().PgConn().Prepare(ctx, name, text, nil); err != nil {
 		return "", err
 	}
