@@ -40,7 +40,7 @@ func NewConnector(cfg *Config) (*Connector, error) {
 	}
 	c := &Connector{cfg: cfg.WithDefaults(), stores: map[string]branches.Store{}}
 	c.clock = hlc.NewClock(hlc.System, c.cfg.MaxClockDrift)
-	env := StoreEnv{Config: c.cfg, Wall: c.clock.Wall()}
+	env := StoreEnv{Config: c.cfg, Wall: c.clock.Wall(), Clock: c.clock}
 	//nolint:forbidigo // an opener must not connect: there is no call to take a context from
 	ctx := context.Background()
 	if err := c.open(ctx, env); err != nil {
@@ -88,10 +88,12 @@ func (c *Connector) open(ctx context.Context, env StoreEnv) error {
 	return nil
 }
 
-// markers reports whether a commit of one branch leaves its marker. With one
+func (c *Connector) markers() bool { return c.cfg.marked() }
+
+// marked reports whether a commit of one branch leaves its marker. With one
 // store and no journal the driver is the store's own driver and nothing else.
-func (c *Connector) markers() bool {
-	return c.cfg.Markers == MarkersOn || c.journal != nil || len(c.stores) > 1
+func (c *Config) marked() bool {
+	return c.Markers == MarkersOn || !c.Journal.IsZero() || len(c.Stores) > 1
 }
 
 // Connect makes a driver connection. Stores are reached when a statement first

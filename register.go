@@ -24,6 +24,8 @@ type StoreEnv struct {
 	Config *Config
 	// Wall is the connector's wall clock.
 	Wall hlc.Wall
+	// Clock stamps what the connector commits; nil stands for one of its own.
+	Clock *hlc.Clock
 }
 
 // registry is written by init functions and read by every connector.

@@ -8,7 +8,7 @@
 //	Store   [Lister] [Classifier] [Retryable] [Capacity] [Placer] [Keeper]
 //	        [Installer] [Examiner] [Cleaner] [Prober]
 //	Session [Pinger] [Copier]
-//	Branch  [Writer] [Savepointer]
+//	Branch  [Writer] [Savepointer] [Capacity]
 //
 // The life of a branch, in the steps of the commit protocol:
 //

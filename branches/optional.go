@@ -32,7 +32,8 @@ type Classifier interface{ Classify(err error) Kind }
 // Retryable is what an adapter without Classify offers.
 type Retryable interface{ IsRetryable(err error) bool }
 
-// Capacity is a store that can tell its free space.
+// Capacity is a store that can tell its free space, or a branch that can tell
+// the space of where it has written; the branch is asked first.
 type Capacity interface {
 	// Free returns the free bytes; ok is false where the store cannot tell.
 	Free(ctx context.Context) (bytes int64, ok bool, err error)

@@ -142,18 +142,22 @@ func (c *Coordinator) admit(ctx context.Context, u *Unit) error {
 	return c.cfg.Admit(ctx, names)
 }
 
-// checkRoom asks every touched store for its free space, where min_free is set.
-// A store that cannot tell, or whose answer fails, passes.
+// checkRoom asks every touched store for its free space, where min_free is set:
+// the branch, which knows what was written to, where it can tell. A store that
+// cannot, or whose answer fails, passes.
 func (c *Coordinator) checkRoom(ctx context.Context, u *Unit) error {
 	if c.cfg.MinFree <= 0 {
 		return nil
 	}
 	return fan(u.Parts, func(p *Part) error {
-		store, ok := p.Store.(branches.Capacity)
+		room, ok := p.Branch.(branches.Capacity)
+		if !ok {
+			room, ok = p.Store.(branches.Capacity)
+		}
 		if !ok {
 			return nil
 		}
-		free, known, err := store.Free(ctx)
+		free, known, err := room.Free(ctx)
 		if err == nil && known && free < c.cfg.MinFree {
 			return &partError{part: p, err: &StoreFull{Store: p.Name, Free: free, Need: c.cfg.MinFree}}
 		}

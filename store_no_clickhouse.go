@@ -1,0 +1,5 @@
+//go:build rhizodat_no_clickhouse
+
+package rhizodat
+
+func init() { leaveOut("clickhouse", "rhizodat_no_clickhouse") }
