@@ -61,10 +61,16 @@ func (b *bench) exercise(t *testing.T, tool string, items ...item) {
 	s := pgtest.NewSuite(t, tool)
 	for _, i := range items {
 		if i.on != onlyUnit {
-			s.Run("plain/"+i.name, func(t *testing.T) { i.run(t, b.onPlain(t)) }) //nolint:thelper // the item itself
+			s.Run("plain/"+i.name, func(t *testing.T) {
+				t.Helper()
+				i.run(t, b.onPlain(t))
+			})
 		}
 		if i.on != onlyPlain {
-			s.Run("unit/"+i.name, func(t *testing.T) { i.run(t, b.onUnit(t)) }) //nolint:thelper // the item itself
+			s.Run("unit/"+i.name, func(t *testing.T) {
+				t.Helper()
+				i.run(t, b.onUnit(t))
+			})
 		}
 	}
 }
