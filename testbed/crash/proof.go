@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/rhizodat/rhizodat-go/branches"
@@ -32,6 +34,8 @@ type proof struct {
 // proofBound is how long recovery is given: what a missing guard has broken it
 // cannot mend.
 const proofBound = 2 * time.Second
+
+const proofsAtOnce = 3
 
 func allProofs() []proof {
 	two := shapeTwo.work()
@@ -98,25 +102,35 @@ func abortThenCrash(ctx context.Context, l *lane, child *rig.Child, s *sight) er
 
 // proofs runs every scenario with its guard and without.
 func proofs(ctx context.Context, h *house) error {
+	all := allProofs()
+	with, without := make([]*sight, len(all)), make([]*sight, len(all))
+	errs := make([]error, len(all))
+	places := make(chan struct{}, proofsAtOnce)
+	var wg sync.WaitGroup
+	for i, p := range all {
+		wg.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			if with[i], errs[i] = p.run(ctx, h, ""); errs[i] == nil {
+				without[i], errs[i] = p.run(ctx, h, string(p.guard))
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
 	harmless := 0
-	for _, p := range allProofs() {
+	for i, p := range all {
 		fmt.Printf("guard %s: %s\n", p.guard, p.story)
-		with, err := p.run(ctx, h, "")
-		if err != nil {
-			return err
-		}
-		show("with it", with)
-		if len(with.violations) == 0 && with.reached(p) {
+		show("with it", with[i])
+		show("without it", without[i])
+		if len(with[i].violations) == 0 && with[i].reached(p) {
 			harmless++
 		}
-		without, err := p.run(ctx, h, string(p.guard))
-		if err != nil {
-			return err
-		}
-		show("without it", without)
-		h.board.AtLeast("proof_"+string(p.guard), len(without.violations), 1)
+		h.board.AtLeast("proof_"+string(p.guard), len(without[i].violations), 1)
 	}
-	h.board.Exactly("proof_controls_harmless", harmless, len(allProofs()))
+	h.board.Exactly("proof_controls_harmless", harmless, len(all))
 	return nil
 }
 
