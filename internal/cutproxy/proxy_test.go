@@ -201,6 +201,26 @@ func TestSwallowKeepsTheConnection(t *testing.T) {
 	}
 }
 
+func TestDropLosesTheCancelRequestToo(t *testing.T) {
+	b := setUp(t)
+	b.Swallow(cutproxy.Contains("INSERT"))
+	conn := b.connect(t, pgx.QueryExecModeSimpleProtocol)
+	done := make(chan error, 1)
+	go func() {
+		_, err := conn.Exec(t.Context(), "INSERT INTO t SELECT 1 FROM pg_sleep(1)")
+		done <- err
+	}()
+	await(t, func() bool {
+		return b.cluster.Int(t, b.database, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event = 'PgSleep'`) == 1
+	})
+	b.Drop() // pgx now asks the server to cancel the statement
+	if err := <-done; err == nil {
+		t.Error("Exec over a dropped connection succeeded")
+	}
+	b.awaitRows(t, 1)
+}
+
 func TestDelayedRequestArrivesAfterItsClientGaveUp(t *testing.T) {
 	b := setUp(t)
 	conn := b.connect(t, pgx.QueryExecModeExec)
