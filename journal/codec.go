@@ -45,7 +45,7 @@ func (b *Branch) UnmarshalJSON(data []byte) error {
 	if b.Store == "" {
 		return errNoStore
 	}
-	b.extra = extra
+	b.extra, b.stored = extra, ending{b.Outcome, b.Reason}
 	return nil
 }
 

@@ -53,7 +53,17 @@ type Branch struct {
 	Outcome  Outcome
 	Reason   string // who and why, for an outcome that a person gave
 	extra    map[string]json.RawMessage
+	stored   ending // as it was read
 }
+
+type ending struct {
+	outcome Outcome
+	reason  string
+}
+
+// Amended reports whether outcome or reason are not those that were read. A
+// journal asks it, so that a note can be written without the payloads.
+func (b Branch) Amended() bool { return b.stored != ending{b.Outcome, b.Reason} }
 
 // Note is what the record carries beside the seeds' columns. Keys that this
 // version does not know are kept. The zero Note is not written.

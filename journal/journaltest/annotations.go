@@ -11,6 +11,8 @@ var annotations = []Item{
 	{"annotate/outcomes and note, and nothing else", annotate},
 	{"annotate/only the version that was read", annotateVersion},
 	{"annotate/from a listing keeps the payload", annotateListed},
+	{"annotate/a note alone leaves the branches as they are", annotateNote},
+	{"annotate/an outcome can be taken back", annotateBack},
 	{"annotate/one of two wins", annotateRace},
 	{"annotate/a branch that the record has not", annotateUnknown},
 	{"harden/is acknowledged and changes no record", harden},
@@ -68,6 +70,38 @@ func annotateListed(b *Bed) {
 	got := b.read(s, txn).Branches[1]
 	if string(got.Payload) != "rows" || got.Outcome != journal.OutcomeHeuristic {
 		b.Fatalf("the branch is now %+v", got)
+	}
+}
+
+// ended makes a record whose second branch was ended heuristically.
+func (b *Bed) ended(s journal.Session) journal.Record {
+	b.Helper()
+	rec := b.read(s, b.in(s, journal.StateCommitted))
+	rec.Branches[1].Outcome, rec.Branches[1].Reason = journal.OutcomeHeuristic, "seen"
+	b.must("Annotate", b.Journal.Annotate(b.Context(), rec))
+	return b.read(s, rec.Txn)
+}
+
+func annotateNote(b *Bed) {
+	s := b.session()
+	before := b.ended(s)
+	listed := b.scan(journal.Filter{States: []journal.State{journal.StateCommitted}})[0]
+	listed.Note.Claim = &journal.Claim{Holder: "h", Fence: 2, UntilMS: 3}
+	b.must("Annotate", b.Journal.Annotate(b.Context(), listed))
+	after := b.read(s, before.Txn)
+	before.Note, before.UpdatedMS = listed.Note, after.UpdatedMS
+	if diff := same(before, after); diff != "" {
+		b.Fatalf("a claim changed more than the note (-want +got):\n%s", diff)
+	}
+}
+
+func annotateBack(b *Bed) {
+	s := b.session()
+	rec := b.ended(s)
+	rec.Branches[1].Outcome, rec.Branches[1].Reason = journal.OutcomeNormal, ""
+	b.must("Annotate", b.Journal.Annotate(b.Context(), rec))
+	if got := b.read(s, rec.Txn).Branches[1]; got.Outcome != journal.OutcomeNormal || got.Reason != "" || string(got.Payload) != "rows" {
+		b.Fatalf("the branch is %+v", got)
 	}
 }
 

@@ -175,9 +175,11 @@ func (b *Bed) scan(filter journal.Filter) []journal.Record {
 	return list
 }
 
-// same compares records, with the JSON keys that are only kept.
+// same compares records, with the JSON keys that are only kept. What a branch
+// remembers of having been read does not count.
 func same(a, b any) string {
-	return cmp.Diff(a, b, cmp.AllowUnexported(journal.Branch{}, journal.Note{}))
+	memory := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".stored" }, cmp.Ignore())
+	return cmp.Diff(a, b, memory, cmp.AllowUnexported(journal.Branch{}, journal.Note{}))
 }
 
 // canceled is a context that has ended.

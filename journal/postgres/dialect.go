@@ -12,7 +12,6 @@ import (
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/hlc"
-	"github.com/rhizodat/rhizodat-go/journal"
 	"github.com/rhizodat/rhizodat-go/journal/sqljournal"
 )
 
@@ -29,7 +28,7 @@ var _ sqljournal.Dialect = (*dialect)(nil)
 func (d *dialect) Names(ctx context.Context, conn sqljournal.Conn) (sqljournal.Names, error) {
 	schema := d.schema
 	if schema == "" && conn != nil {
-		results, err := conn.Run(ctx, journal.Unforced, sqljournal.Ask(`SELECT CAST(pg_catalog.current_schema() AS text)`))
+		results, err := conn.Run(ctx, sqljournal.Read, sqljournal.Ask(`SELECT CAST(pg_catalog.current_schema() AS text)`))
 		if err != nil {
 			return sqljournal.Names{}, err
 		}
@@ -75,11 +74,11 @@ func advisoryKey(purpose, schema string) string {
 func (d *dialect) Spelling(n sqljournal.Names) sqljournal.Spelling {
 	return sqljournal.Spelling{
 		UUID:     `uuid`,
-		Now:      `CAST(floor(extract(epoch FROM pg_catalog.clock_timestamp()) * 1000) AS bigint)`,
+		Now:      `CAST(pg_catalog.date_part('epoch', pg_catalog.clock_timestamp()) * 1000 AS bigint)`,
 		Greatest: `greatest`,
 		// A sequence is read outside every snapshot (reads.md, The fence).
 		Fence: `(SELECT last_value FROM ` + n.Fence + `)`,
-		Share: `SELECT 1 FROM (SELECT pg_catalog.pg_advisory_xact_lock_shared(` + advisoryKey("fence", n.Schema) + `)) AS held`,
+		Share: `pg_catalog.pg_advisory_xact_lock_shared(` + advisoryKey("fence", n.Schema) + `)`,
 		Lock:  `SELECT 1 FROM (SELECT pg_catalog.pg_advisory_xact_lock(` + advisoryKey("init", n.Schema) + `)) AS held`,
 		Tables: `SELECT CAST(pg_catalog.to_regclass(` + literal(n.Meta) + `) IS NOT NULL AS integer),
 			CAST(pg_catalog.to_regclass(` + literal(n.Journal) + `) IS NOT NULL AS integer)`,
@@ -112,7 +111,8 @@ func (d *dialect) Layout(v int, n sqljournal.Names) []string {
 			`ALTER TABLE ` + n.Journal + `
 	ADD COLUMN IF NOT EXISTS lease text,
 	ADD COLUMN IF NOT EXISTS fence bigint,
-	ADD COLUMN IF NOT EXISTS note text`,
+	ADD COLUMN IF NOT EXISTS note text,
+	ALTER COLUMN branches SET STORAGE EXTERNAL`, // base64: compressing it costs more than it saves
 			`CREATE INDEX IF NOT EXISTS dat_journal_open ON ` + n.Journal + ` (state, updated_ms)
 	WHERE state IN ('ACTIVE', 'PREPARED', 'COMMITTED')`,
 			`CREATE INDEX IF NOT EXISTS dat_journal_final ON ` + n.Journal + ` (updated_ms)
@@ -161,7 +161,7 @@ func (d *dialect) Place(ctx context.Context, conn sqljournal.Conn, n sqljournal.
 }
 
 func (d *dialect) askPlace(ctx context.Context, conn sqljournal.Conn, expr string) (branches.Place, error) {
-	results, err := conn.Run(ctx, journal.Unforced, sqljournal.Ask(`SELECT CAST(`+expr+` AS text)`))
+	results, err := conn.Run(ctx, sqljournal.Read, sqljournal.Ask(`SELECT CAST(`+expr+` AS text)`))
 	if err != nil {
 		return "", err
 	}

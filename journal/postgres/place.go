@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/rhizodat/rhizodat-go/branches"
-	"github.com/rhizodat/rhizodat-go/journal"
 	"github.com/rhizodat/rhizodat-go/journal/sqljournal"
 )
 
@@ -21,14 +20,13 @@ const (
 	commitText = `COMMIT`
 
 	// Under row level security an error is better than a record that seems
-	// not to exist.
-	unforcedText = `SELECT pg_catalog.set_config('synchronous_commit', 'off', true),
-		pg_catalog.set_config('row_security', 'off', true)`
+	// not to exist: the sweep rolls back what has none.
+	readText     = `SELECT pg_catalog.set_config('row_security', 'off', true)`
+	unforcedText = `SELECT pg_catalog.set_config('synchronous_commit', 'off', true)`
 	// At least on, whatever the role says; the warning that voids the answer
 	// must not be filtered out either.
 	forcedText = `SELECT pg_catalog.set_config('synchronous_commit',
 			CASE pg_catalog.current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
-		pg_catalog.set_config('row_security', 'off', true),
 		pg_catalog.set_config('client_min_messages', 'warning', true)`
 )
 
@@ -61,13 +59,13 @@ func (p *place) drop() {
 }
 
 // Run implements sqljournal.Conn.
-func (p *place) Run(ctx context.Context, d journal.Durability, stmts ...sqljournal.Stmt) ([]sqljournal.Result, error) {
+func (p *place) Run(ctx context.Context, m sqljournal.Mode, stmts ...sqljournal.Stmt) ([]sqljournal.Result, error) {
 	if err := p.Ready(ctx); err != nil {
 		return nil, err
 	}
 	p.link.unconfirmed = false
-	results, err := p.pipeline(ctx, d, stmts)
-	if err == nil && d == journal.Forced && p.link.unconfirmed {
+	results, err := p.pipeline(ctx, m, stmts)
+	if err == nil && m == sqljournal.Forced && p.link.unconfirmed {
 		err = errNotConfirmed
 	}
 	if err != nil {
@@ -77,19 +75,31 @@ func (p *place) Run(ctx context.Context, d journal.Durability, stmts ...sqljourn
 	return results, nil
 }
 
-func settings(d journal.Durability) string {
-	if d == journal.Forced {
-		return forcedText
+// settings is the statement before the others, which takes the lock that one
+// of them is under.
+func settings(m sqljournal.Mode, stmts []sqljournal.Stmt) string {
+	text := readText
+	switch m {
+	case sqljournal.Read:
+	case sqljournal.Unforced:
+		text = unforcedText
+	case sqljournal.Forced:
+		text = forcedText
 	}
-	return unforcedText
+	for _, s := range stmts {
+		if s.Under != "" {
+			text += `, ` + s.Under
+		}
+	}
+	return text
 }
 
 // pipeline sends the whole transaction in one request. The server skips
 // everything behind a statement that failed, the COMMIT too.
-func (p *place) pipeline(ctx context.Context, d journal.Durability, stmts []sqljournal.Stmt) ([]sqljournal.Result, error) {
+func (p *place) pipeline(ctx context.Context, m sqljournal.Mode, stmts []sqljournal.Stmt) ([]sqljournal.Result, error) {
 	var batch pgx.Batch
 	batch.Queue(beginText)
-	batch.Queue(settings(d))
+	batch.Queue(settings(m, stmts))
 	for _, s := range stmts {
 		batch.Queue(s.Text, s.Args...)
 	}

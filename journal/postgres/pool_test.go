@@ -148,7 +148,7 @@ func TestOneRoundTripForEachTransaction(t *testing.T) {
 					return s.Decide(t.Context(), decision(rec))
 				},
 				"ABORTED": func() error { // its statements are new
-					if _, err := s.Abort(t.Context(), txn, journal.Forced); err != nil {
+					if _, err := s.Abort(t.Context(), txn, journal.Unforced); err != nil {
 						return err
 					}
 					wire.turns.Store(0)

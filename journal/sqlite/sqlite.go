@@ -81,11 +81,16 @@ func dataSource(path string) string {
 
 // begin: synchronous cannot change inside a transaction. In WAL mode NORMAL
 // loses at most the last commits in a crash of the host, and FULL none.
-func begin(d journal.Durability) []string {
-	if d == journal.Forced {
+func begin(m sqljournal.Mode) []string {
+	switch m {
+	case sqljournal.Read:
+		return []string{`BEGIN`}
+	case sqljournal.Unforced:
+		return []string{`PRAGMA synchronous = NORMAL`, `BEGIN IMMEDIATE`}
+	case sqljournal.Forced:
 		return []string{`PRAGMA synchronous = FULL`, `BEGIN IMMEDIATE`}
 	}
-	return []string{`PRAGMA synchronous = NORMAL`, `BEGIN IMMEDIATE`}
+	return nil
 }
 
 // file is a journal whose Install makes the file first.

@@ -15,7 +15,7 @@ func (j *Journal) Removable(ctx context.Context, before time.Time, limit int) ([
 	var list []journal.Record
 	var damaged []error
 	err := j.with(ctx, func(conn Conn, q *statements) error {
-		res, err := single(ctx, conn, journal.Unforced, Ask(q.removable, before.UnixMilli(), int64(limit)))
+		res, err := single(ctx, conn, Read, Ask(q.removable, before.UnixMilli(), int64(limit)))
 		if err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (j *Journal) Removable(ctx context.Context, before time.Time, limit int) ([
 // (J3), so what was read before it still holds.
 func (j *Journal) Remove(ctx context.Context, txns []branches.TxnID) (int, error) {
 	removed, err := j.batches(ctx, txns, func(conn Conn, q *statements, list string) (int64, error) {
-		res, err := single(ctx, conn, journal.Unforced, Ask(q.final, list))
+		res, err := single(ctx, conn, Read, Ask(q.final, list))
 		if err != nil || len(res.Rows) == 0 {
 			return 0, err
 		}
@@ -59,7 +59,7 @@ func (j *Journal) Remove(ctx context.Context, txns []branches.TxnID) (int, error
 			}
 			highest = max(highest, at)
 		}
-		results, err := conn.Run(ctx, journal.Forced,
+		results, err := conn.Run(ctx, Forced,
 			Do(q.raiseHorizon, horizon, int64(highest)),
 			Do(q.remove, q.List(ids)))
 		if err != nil {
@@ -96,7 +96,7 @@ func (j *Journal) Clock(ctx context.Context) (time.Time, error) {
 
 func (j *Journal) number(ctx context.Context, text func(*statements) string) (n int64, err error) {
 	err = j.with(ctx, func(conn Conn, q *statements) error {
-		res, err := single(ctx, conn, journal.Unforced, Ask(text(q)))
+		res, err := single(ctx, conn, Read, Ask(text(q)))
 		if err != nil {
 			return err
 		}

@@ -7,16 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-
-	"github.com/rhizodat/rhizodat-go/journal"
 )
 
-// Begin returns the statements that open a transaction of a durability.
-type Begin func(journal.Durability) []string
+// Begin returns the statements that open a transaction of a mode.
+type Begin func(Mode) []string
 
 // NewDBPool makes a Pool of a *sql.DB, whose transactions are opened by begin
 // and ended by COMMIT. mapError translates the driver's errors; writers bounds
-// how many transactions are open at a time, 0 for any number. It owns db.
+// how many of them write at a time, 0 for any number. It owns db.
 func NewDBPool(db *sql.DB, places, writers int, begin Begin, mapError func(error) error) Pool {
 	p := &dbPool{db: db, places: NewPlaces(places), begin: begin, mapError: mapError}
 	if writers > 0 {
@@ -68,9 +66,9 @@ func (c *dbConn) Ready(ctx context.Context) error {
 	return nil
 }
 
-func (c *dbConn) Run(ctx context.Context, d journal.Durability, stmts ...Stmt) ([]Result, error) {
+func (c *dbConn) Run(ctx context.Context, m Mode, stmts ...Stmt) ([]Result, error) {
 	results := make([]Result, 0, len(stmts))
-	err := c.transaction(ctx, d, func() error {
+	err := c.transaction(ctx, m, func() error {
 		for _, s := range stmts {
 			res, err := c.one(ctx, s)
 			if err != nil {
@@ -87,7 +85,7 @@ func (c *dbConn) Run(ctx context.Context, d journal.Durability, stmts ...Stmt) (
 }
 
 func (c *dbConn) Work(ctx context.Context, f func(run func(Stmt) (Result, error)) error) error {
-	return c.transaction(ctx, journal.Forced, func() error {
+	return c.transaction(ctx, Forced, func() error {
 		return f(func(s Stmt) (Result, error) {
 			res, err := c.one(ctx, s)
 			return res, c.pool.mapped(err)
@@ -95,11 +93,11 @@ func (c *dbConn) Work(ctx context.Context, f func(run func(Stmt) (Result, error)
 	})
 }
 
-func (c *dbConn) transaction(ctx context.Context, d journal.Durability, f func() error) error {
+func (c *dbConn) transaction(ctx context.Context, m Mode, f func() error) error {
 	if err := c.Ready(ctx); err != nil {
 		return err
 	}
-	if c.pool.writers != nil {
+	if c.pool.writers != nil && m != Read {
 		select {
 		case c.pool.writers <- struct{}{}:
 			defer func() { <-c.pool.writers }()
@@ -107,7 +105,7 @@ func (c *dbConn) transaction(ctx context.Context, d journal.Durability, f func()
 			return ctx.Err()
 		}
 	}
-	err := c.inside(ctx, d, f)
+	err := c.inside(ctx, m, f)
 	if err != nil {
 		// Whether it still has an open transaction is not worth finding out.
 		c.discard()
@@ -115,8 +113,8 @@ func (c *dbConn) transaction(ctx context.Context, d journal.Durability, f func()
 	return c.pool.mapped(err)
 }
 
-func (c *dbConn) inside(ctx context.Context, d journal.Durability, f func() error) error {
-	for _, text := range c.pool.begin(d) {
+func (c *dbConn) inside(ctx context.Context, m Mode, f func() error) error {
+	for _, text := range c.pool.begin(m) {
 		if _, err := c.conn.ExecContext(ctx, text); err != nil {
 			return err
 		}
@@ -129,6 +127,11 @@ func (c *dbConn) inside(ctx context.Context, d journal.Durability, f func() erro
 }
 
 func (c *dbConn) one(ctx context.Context, s Stmt) (Result, error) {
+	if s.Under != "" {
+		if _, err := c.conn.ExecContext(ctx, `SELECT `+s.Under); err != nil { //nolint:gosec // G202: the dialect's own text
+			return Result{}, err
+		}
+	}
 	if !s.Rows {
 		res, err := c.conn.ExecContext(ctx, s.Text, s.Args...)
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/rhizodat/rhizodat-go/branches"
-	"github.com/rhizodat/rhizodat-go/journal"
 )
 
 // Stmt is one statement. Args are int64, string or nil; parameters are written
@@ -14,6 +13,9 @@ type Stmt struct {
 	Text string
 	Args []any
 	Rows bool // it returns rows
+	// Under is an expression that takes a lock, evaluated in an earlier
+	// statement of the same transaction; empty for none.
+	Under string
 }
 
 // Do is a statement that returns no rows.
@@ -28,6 +30,17 @@ type Result struct {
 	Affected int64
 	Rows     [][]any
 }
+
+// Mode is what a transaction is for.
+type Mode int
+
+// The modes. A transaction that changes something says whether it is forced to
+// the disk before it is acknowledged.
+const (
+	Read Mode = iota
+	Unforced
+	Forced
+)
 
 // Pool hands out the journal's places.
 type Pool interface {
@@ -50,10 +63,11 @@ type Conn interface {
 	// and commits it. Results are returned only when the commit was
 	// acknowledged with the durability that was asked for. After an error
 	// nothing is known; the next call takes a new connection if this one failed.
-	// A missing table is branches.ErrNotInstalled.
-	Run(ctx context.Context, durability journal.Durability, stmts ...Stmt) ([]Result, error)
+	// In mode Read a row that the role may not see is an error. A missing table
+	// is branches.ErrNotInstalled.
+	Run(ctx context.Context, mode Mode, stmts ...Stmt) ([]Result, error)
 
-	// Work is the same for statements that depend on each other's answers.
+	// Work is the same, Forced, for statements that depend on each other's answers.
 	// An error of f rolls everything back.
 	Work(ctx context.Context, f func(run func(Stmt) (Result, error)) error) error
 
@@ -95,8 +109,9 @@ type Spelling struct {
 	Now      string // the database's clock, milliseconds since 1970
 	Greatest string // the function of two integers
 	Fence    string // scalar expression: the read fence
-	// Share is the statement before S4 that waits for a reader who is raising
-	// the fence; empty where one writer at a time makes it needless.
+	// Share is the expression that S4 is under: the lock that waits for a
+	// reader who is raising the fence. Empty where one writer at a time makes it
+	// needless.
 	Share string
 	// Lock is the first statement of Install, which keeps others out; empty
 	// where a transaction does that.

@@ -2,7 +2,6 @@ package sqljournal
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,7 +22,7 @@ const (
 // Finish implements journal.Journal.
 func (j *Journal) Finish(ctx context.Context, txns []branches.TxnID) (int, error) {
 	changed, err := j.batches(ctx, txns, func(conn Conn, q *statements, list string) (int64, error) {
-		res, err := single(ctx, conn, journal.Unforced, Do(q.finish, list, j.nowMS()))
+		res, err := single(ctx, conn, Unforced, Do(q.finish, list, j.nowMS()))
 		return res.Affected, err
 	})
 	return changed, wrap("finish journal records", err)
@@ -69,7 +68,7 @@ func (j *Journal) Scan(ctx context.Context, filter journal.Filter, f func(journa
 			if filter.Limit > 0 {
 				page = min(page, left)
 			}
-			res, err := single(ctx, conn, journal.Unforced, q.scan(filter, after, page))
+			res, err := single(ctx, conn, Read, q.scan(filter, after, page))
 			if err != nil {
 				return err
 			}
@@ -98,7 +97,8 @@ func (j *Journal) Scan(ctx context.Context, filter journal.Filter, f func(journa
 }
 
 // scan writes only the conditions that were asked for, so that each text has a
-// plan by the index that serves it.
+// plan by the index that serves it. dat_txn is a UUIDv7: its order is the order
+// of birth.
 func (q *statements) scan(filter journal.Filter, after branches.TxnID, page int) Stmt {
 	s := Stmt{Rows: true}
 	param := func(v any) string {
@@ -122,62 +122,6 @@ func (q *statements) scan(filter journal.Filter, after branches.TxnID, page int)
 	return s
 }
 
-// Annotate implements journal.Journal. Payloads and keys that the caller does
-// not have are taken from the record as it stands.
-func (j *Journal) Annotate(ctx context.Context, rec journal.Record) error {
-	err := j.with(ctx, func(conn Conn, q *statements) error {
-		refused := &journal.Conflict{Txn: rec.Txn}
-		stored, err := readOne(ctx, conn, q, rec.Txn)
-		if errors.Is(err, journal.ErrNotFound) {
-			return refused
-		}
-		if err != nil {
-			return err
-		}
-		refused.Found = stored.State
-		if stored.State != rec.State || stored.UpdatedMS != rec.UpdatedMS {
-			return refused
-		}
-		if err := annotate(&stored, rec); err != nil {
-			return err
-		}
-		return j.writeAnnotation(ctx, conn, q, stored, refused)
-	})
-	return wrap("annotate journal record", err)
-}
-
-func annotate(stored *journal.Record, rec journal.Record) error {
-	stored.Note = rec.Note
-	for _, b := range rec.Branches {
-		i := slices.IndexFunc(stored.Branches, func(s journal.Branch) bool { return s.Store == b.Store && s.GID == b.GID })
-		if i < 0 {
-			return fmt.Errorf("the record has no branch %s", b.GID)
-		}
-		stored.Branches[i].Outcome, stored.Branches[i].Reason = b.Outcome, b.Reason
-	}
-	return nil
-}
-
-func (j *Journal) writeAnnotation(ctx context.Context, conn Conn, q *statements, rec journal.Record, refused error) error {
-	text, err := json.Marshal(rec.Branches)
-	if err != nil {
-		return err
-	}
-	note, err := encodeNote(rec.Note)
-	if err != nil {
-		return err
-	}
-	res, err := single(ctx, conn, journal.Forced, Do(q.annotate, rec.Txn.String(), string(text), note, j.nowMS(), string(rec.State), rec.UpdatedMS))
-	if err != nil {
-		return err
-	}
-	ok, err := hit(res)
-	if err == nil && !ok {
-		return refused
-	}
-	return err
-}
-
 // Harden implements journal.Journal.
 func (j *Journal) Harden(ctx context.Context) error {
 	return wrap("harden journal", j.with(ctx, func(conn Conn, q *statements) error { return j.harden(ctx, conn, q) }))
@@ -189,7 +133,7 @@ func (j *Journal) harden(ctx context.Context, conn Conn, q *statements) error {
 	if guard.Off(guard.Forced) {
 		return nil
 	}
-	res, err := single(ctx, conn, journal.Forced, Do(q.harden))
+	res, err := single(ctx, conn, Forced, Do(q.harden))
 	if err != nil {
 		return err
 	}

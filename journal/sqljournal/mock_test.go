@@ -57,11 +57,10 @@ func unexamined(t *testing.T) (*sqljournal.Journal, sqlmock.Sqlmock) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := func(d journal.Durability) []string {
-		if d == journal.Forced {
-			return []string{"BEGIN forced"}
-		}
-		return []string{"BEGIN unforced"}
+	begin := func(m sqljournal.Mode) []string {
+		return []string{map[sqljournal.Mode]string{
+			sqljournal.Read: "BEGIN read", sqljournal.Unforced: "BEGIN unforced", sqljournal.Forced: "BEGIN forced",
+		}[m]}
 	}
 	j := sqljournal.New(sqljournal.NewDBPool(db, 4, 0, begin, nil), dialect{}, journal.Options{Wall: wall})
 	t.Cleanup(func() {
@@ -93,7 +92,7 @@ func expectWrite(mock sqlmock.Sqlmock, text string, rows int64) {
 
 // expectRead is a transaction of one query that answers one row, or none.
 func expectRead(mock sqlmock.Sqlmock, text string, row ...driver.Value) {
-	expectExec(mock, "BEGIN unforced")
+	expectExec(mock, "BEGIN read")
 	expectRows(mock, text, row...)
 	expectExec(mock, "COMMIT")
 }

@@ -12,7 +12,7 @@ import (
 func (j *Journal) Identify(ctx context.Context) (journal.Identity, error) {
 	var id journal.Identity
 	err := j.with(ctx, func(conn Conn, q *statements) error {
-		res, err := single(ctx, conn, journal.Unforced, Ask(q.identify))
+		res, err := single(ctx, conn, Read, Ask(q.identify))
 		if err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func (j *Journal) Place(ctx context.Context) (branches.Place, error) {
 // Adopt implements journal.Adopter.
 func (j *Journal) Adopt(ctx context.Context, place branches.Place) error {
 	err := j.with(ctx, func(conn Conn, q *statements) error {
-		res, err := single(ctx, conn, journal.Forced, Do(q.place, string(place)))
+		res, err := single(ctx, conn, Forced, Do(q.place, string(place)))
 		if err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (j *Journal) Adopt(ctx context.Context, place branches.Place) error {
 func (j *Journal) Stores(ctx context.Context) ([]journal.Registered, error) {
 	var list []journal.Registered
 	err := j.with(ctx, func(conn Conn, q *statements) error {
-		res, err := single(ctx, conn, journal.Unforced, Ask(q.stores))
+		res, err := single(ctx, conn, Read, Ask(q.stores))
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func registered(row []any) (journal.Registered, error) {
 func (j *Journal) Register(ctx context.Context, r journal.Registered) (journal.Registered, error) {
 	var stands journal.Registered
 	err := j.with(ctx, func(conn Conn, q *statements) error {
-		results, err := conn.Run(ctx, journal.Forced,
+		results, err := conn.Run(ctx, Forced,
 			Do(q.register, r.Name, string(r.Place), r.StoreID, r.Sweeps),
 			Ask(q.oneStore, r.Name))
 		if err != nil {
@@ -105,7 +105,7 @@ func (j *Journal) Rebind(ctx context.Context, old, r journal.Registered) (bool, 
 	}
 	won := false
 	err := j.with(ctx, func(conn Conn, q *statements) error {
-		res, err := single(ctx, conn, journal.Forced, Do(q.rebind, r.Name, string(r.Place), r.StoreID, r.Sweeps, string(old.Place), old.StoreID))
+		res, err := single(ctx, conn, Forced, Do(q.rebind, r.Name, string(r.Place), r.StoreID, r.Sweeps, string(old.Place), old.StoreID))
 		if err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (j *Journal) Rebind(ctx context.Context, old, r journal.Registered) (bool, 
 func (j *Journal) RaiseSweeps(ctx context.Context, name string, from int64) (int64, error) {
 	var now int64
 	err := j.with(ctx, func(conn Conn, q *statements) error {
-		res, err := single(ctx, conn, journal.Forced, Ask(q.sweep, name, from))
+		res, err := single(ctx, conn, Forced, Ask(q.sweep, name, from))
 		if err != nil {
 			return err
 		}

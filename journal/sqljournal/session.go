@@ -54,17 +54,13 @@ func (s *session) create(ctx context.Context, rec *journal.Record) error {
 	// Read when it is sent, not before a connection had to be made: the time
 	// that connecting took is no drift.
 	now := s.j.nowMS()
-	stmts := make([]Stmt, 0, 2)
-	if q.Share != "" {
-		stmts = append(stmts, Ask(q.Share))
-	}
-	stmts = append(stmts, Ask(q.create,
-		rec.Txn.String(), int64(rec.TxTime), branchText, now, nil, nil, note, s.j.opts.MaxDrift.Milliseconds()))
-	results, err := s.conn.Run(ctx, journal.Unforced, stmts...)
+	create := Ask(q.create,
+		rec.Txn.String(), int64(rec.TxTime), branchText, now, nil, nil, note, s.j.opts.MaxDrift.Milliseconds())
+	create.Under = q.Share
+	res, err := single(ctx, s.conn, Unforced, create)
 	if err != nil {
 		return err
 	}
-	res := results[len(results)-1]
 	ok, err := hit(res)
 	if err != nil {
 		return err
@@ -105,7 +101,7 @@ func (s *session) encode(rec *journal.Record) (branchText string, note any, err 
 
 // notCreated finds out why S4 changed nothing: the id exists, or a clock is wrong.
 func (s *session) notCreated(ctx context.Context, q *statements, txn branches.TxnID, sentMS int64) error {
-	res, err := single(ctx, s.conn, journal.Unforced, Ask(q.whyNot, txn.String()))
+	res, err := single(ctx, s.conn, Read, Ask(q.whyNot, txn.String()))
 	if err != nil {
 		return err
 	}
@@ -131,7 +127,7 @@ func (s *session) notCreated(ctx context.Context, q *statements, txn branches.Tx
 func (s *session) Prepare(ctx context.Context, d journal.Decision) error {
 	q, err := s.ready(ctx)
 	if err == nil {
-		err = s.change(ctx, q, d.Txn, journal.StatePrepared, journal.Unforced, s.prepared(q, d))
+		err = s.change(ctx, q, d.Txn, journal.StatePrepared, Unforced, s.prepared(q, d))
 	}
 	return wrap("prepare journal record", err)
 }
@@ -152,15 +148,15 @@ func (s *session) Decide(ctx context.Context, d journal.Decision) error {
 			stmts = append(stmts, s.prepared(q, d))
 		}
 		stmts = append(stmts, Do(q.decide, d.Txn.String(), s.j.nowMS()))
-		err = s.change(ctx, q, d.Txn, journal.StateCommitted, journal.Forced, stmts...)
+		err = s.change(ctx, q, d.Txn, journal.StateCommitted, Forced, stmts...)
 	}
 	return wrap("decide journal record", err)
 }
 
 // change runs compare-and-sets of one record. The last one's answer counts; one
 // before it that did nothing had been done already, or the last one fails too.
-func (s *session) change(ctx context.Context, q *statements, txn branches.TxnID, to journal.State, d journal.Durability, stmts ...Stmt) error {
-	results, err := s.conn.Run(ctx, d, stmts...)
+func (s *session) change(ctx context.Context, q *statements, txn branches.TxnID, to journal.State, m Mode, stmts ...Stmt) error {
+	results, err := s.conn.Run(ctx, m, stmts...)
 	if err != nil {
 		return err
 	}
@@ -175,31 +171,31 @@ func (s *session) change(ctx context.Context, q *statements, txn branches.TxnID,
 	}
 	// What stands instead helps the caller; that this write lost is known
 	// without it.
-	found, _, err := s.stateOf(ctx, q, txn)
+	found, err := stateOf(ctx, s.conn, q, txn)
 	if err != nil {
 		return &journal.Conflict{Txn: txn, To: to}
 	}
 	return &journal.Conflict{Txn: txn, To: to, Found: found}
 }
 
-func (s *session) stateOf(ctx context.Context, q *statements, txn branches.TxnID) (journal.State, bool, error) {
-	res, err := single(ctx, s.conn, journal.Unforced, Ask(q.state, txn.String()))
+// stateOf is empty where there is no record.
+func stateOf(ctx context.Context, conn Conn, q *statements, txn branches.TxnID) (journal.State, error) {
+	res, err := single(ctx, conn, Read, Ask(q.state, txn.String()))
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
 	return foundState(res)
 }
 
-func foundState(res Result) (journal.State, bool, error) {
+func foundState(res Result) (journal.State, error) {
 	if len(res.Rows) == 0 {
-		return "", false, nil
+		return "", nil
 	}
 	row, err := oneRow(res)
 	if err != nil {
-		return "", false, err
+		return "", err
 	}
-	state, err := journal.ParseState(asText(row[0]))
-	return state, err == nil, err
+	return journal.ParseState(asText(row[0]))
 }
 
 // Abort implements journal.Session.
@@ -214,8 +210,9 @@ func (s *session) Abort(ctx context.Context, txn branches.TxnID, durability jour
 // see what it left. Where the INSERT waited for a lost S4, the record is ACTIVE
 // now and was not there when the UPDATE looked: then the next round ends it.
 func (s *session) abort(ctx context.Context, txn branches.TxnID, durability journal.Durability) (journal.State, error) {
-	if guard.Off(guard.Forced) {
-		durability = journal.Unforced
+	mode := Unforced
+	if durability == journal.Forced && !guard.Off(guard.Forced) {
+		mode = Forced
 	}
 	for range abortRounds {
 		q, err := s.ready(ctx)
@@ -223,7 +220,7 @@ func (s *session) abort(ctx context.Context, txn branches.TxnID, durability jour
 			return "", err
 		}
 		id, now := txn.String(), s.j.nowMS()
-		results, err := s.conn.Run(ctx, durability,
+		results, err := s.conn.Run(ctx, mode,
 			Do(q.abort, id, now),
 			Do(q.forbid, id, now),
 			Ask(q.state, id))
@@ -238,12 +235,12 @@ func (s *session) abort(ctx context.Context, txn branches.TxnID, durability jour
 			}
 			wrote = wrote || ok
 		}
-		state, _, err := foundState(results[2])
+		state, err := foundState(results[2])
 		if err != nil {
 			return "", err
 		}
 		if state == journal.StateAborted || state.Decided() {
-			if !wrote && durability == journal.Forced {
+			if !wrote && mode == Forced {
 				// It was only found: its own write may not have been forced.
 				err = s.j.harden(ctx, s.conn, q)
 			}
@@ -271,7 +268,7 @@ func (s *session) Read(ctx context.Context, txn branches.TxnID) (journal.Record,
 }
 
 func readOne(ctx context.Context, conn Conn, q *statements, txn branches.TxnID) (journal.Record, error) {
-	res, err := single(ctx, conn, journal.Unforced, Ask(q.read, txn.String()))
+	res, err := single(ctx, conn, Read, Ask(q.read, txn.String()))
 	if err != nil {
 		return journal.Record{}, err
 	}

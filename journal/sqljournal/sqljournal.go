@@ -118,7 +118,7 @@ func (j *Journal) ready(ctx context.Context, conn Conn) (*statements, error) {
 
 // examine refuses tables that this program cannot use.
 func (j *Journal) examine(ctx context.Context, conn Conn, q *statements) error {
-	found, err := layoutOf(func(s Stmt) (Result, error) { return single(ctx, conn, journal.Unforced, s) }, q)
+	found, err := layoutOf(func(s Stmt) (Result, error) { return single(ctx, conn, Read, s) }, q)
 	if err != nil {
 		return err
 	}
@@ -171,8 +171,8 @@ func (j *Journal) with(ctx context.Context, f func(conn Conn, q *statements) err
 }
 
 // single runs one statement in a transaction of its own.
-func single(ctx context.Context, conn Conn, d journal.Durability, s Stmt) (Result, error) {
-	res, err := conn.Run(ctx, d, s)
+func single(ctx context.Context, conn Conn, m Mode, s Stmt) (Result, error) {
+	res, err := conn.Run(ctx, m, s)
 	if err != nil {
 		return Result{}, err
 	}

@@ -100,7 +100,7 @@ func TestRefusalWhoseReadFails(t *testing.T) {
 	expectExec(mock, "BEGIN forced")
 	expectWrite(mock, decideText, 0)
 	expectExec(mock, "COMMIT")
-	mock.ExpectExec("BEGIN unforced").WillReturnError(io.EOF)
+	mock.ExpectExec("BEGIN read").WillReturnError(io.EOF)
 	err := session(t, j).Decide(t.Context(), journal.Decision{Txn: txn})
 	if conflict, ok := errors.AsType[*journal.Conflict](err); !ok || conflict.Found != "" {
 		t.Errorf("got %v, want a conflict that found nothing", err)

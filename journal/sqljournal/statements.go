@@ -18,7 +18,8 @@ type statements struct {
 	prepare, decide, abort     string // S6, S7, presumed abort
 	forbid                     string // ABORTED inserted when there is no record
 	state, read                string
-	finish, annotate, harden   string // S10
+	finish, harden             string // S10
+	writeNote, writeBranches   string
 	identify, place            string
 	stores, register, oneStore string
 	rebind, sweep              string
@@ -99,10 +100,13 @@ func (q *statements) commits() {
 }
 
 func (q *statements) lists() {
-	// dat_txn is a UUIDv7, so its order is the order of birth.
-	q.annotate = q.text(`UPDATE {journal} SET branches = CAST($2 AS text), note = CAST($3 AS text),
-		updated_ms = {greatest}(updated_ms + 1, CAST($4 AS bigint))
-		WHERE dat_txn = CAST($1 AS {uuid}) AND state = CAST($5 AS text) AND updated_ms = CAST($6 AS bigint)`)
+	annotate := func(set string) string {
+		return q.text(`UPDATE {journal} SET note = CAST($2 AS text)` + set + `,
+		updated_ms = {greatest}(updated_ms + 1, CAST($3 AS bigint))
+		WHERE dat_txn = CAST($1 AS {uuid}) AND state = CAST($4 AS text) AND updated_ms = CAST($5 AS bigint)`)
+	}
+	q.writeNote = annotate(``)
+	q.writeBranches = annotate(`, branches = CAST($6 AS text)`)
 	q.harden = q.text(`UPDATE {meta} SET layout = layout`)
 }
 
