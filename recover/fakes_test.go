@@ -357,7 +357,7 @@ func (w *world) older(t *testing.T, by time.Duration) {
 
 func (w *world) tamper(t *testing.T, statement string, args ...any) {
 	t.Helper()
-	db, err := sql.Open("sqlite", w.file)
+	db, err := sql.Open("sqlite", "file:"+w.file+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -331,13 +331,18 @@ func TestRunPassesAndCompacts(t *testing.T) {
 	})
 	done := make(chan error)
 	go func() { done <- worker.Run(ctx) }()
-	until(t, "the record to be compacted", func() bool {
-		if err := w.wall.AwaitSleepers(t.Context(), 1); err != nil {
-			t.Fatal(err)
-		}
-		w.wall.Advance(15 * time.Minute)
-		return w.state(t, txn) == ""
-	})
+	reach := func(state journal.State) {
+		until(t, "the record to be "+state.String(), func() bool {
+			if err := w.wall.AwaitSleepers(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			w.wall.Advance(15 * time.Minute)
+			return w.state(t, txn) == state
+		})
+	}
+	reach(journal.StateDone)
+	w.older(t, 1000*time.Hour)
+	reach("")
 	stop()
 	if err := <-done; err != nil {
 		t.Errorf("run: %v", err)

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +81,21 @@ func TestJSON(t *testing.T) {
 		var v any
 		if err := json.Unmarshal([]byte(got.out), &v); err != nil {
 			t.Errorf("%v: %v: %s", args, err, got.out)
+		}
+	}
+}
+
+// A journal in a file: the same commands, and one line that says what it is for.
+func TestFileJournal(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	dsn := "a=" + r.stores["a"] + " b=" + r.stores["b"] + " journal=file://" + filepath.Join(t.TempDir(), "journal.db")
+	if got := call(t, dsn, "", "once"); got.code != exitError || !strings.Contains(got.err, "rhizorecover init") {
+		t.Errorf("before init: exit %d: %s", got.code, got.err)
+	}
+	for _, args := range [][]string{{"init"}, {"once"}, {"status"}, {"doctor"}, {"compact"}} {
+		if got := call(t, dsn, "", args...); got.code != 0 || strings.Count(got.err, "development") != 1 {
+			t.Errorf("%v: exit %d: %s%s", args, got.code, got.out, got.err)
 		}
 	}
 }

@@ -77,17 +77,17 @@ func TestGrantsOfTheManual(t *testing.T) {
 // manualGrants reads the SQL of the manual, by the word behind "grants:".
 func manualGrants(t *testing.T, roles map[string]string) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/operations.md")
+	manual, err := os.ReadFile("../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	grants := map[string]string{}
-	for _, m := range regexp.MustCompile("(?s)<!-- grants: (\\w+) -->\n```sql\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
-		sql := m[2]
+	for _, m := range regexp.MustCompile("(?s)<!-- grants: (\\w+) -->\n```sql\n(.*?)```").FindAllStringSubmatch(string(manual), -1) {
+		text := m[2]
 		for name, role := range roles {
-			sql = regexp.MustCompile(`\b`+name+`\b`).ReplaceAllString(sql, role)
+			text = regexp.MustCompile(`\b`+name+`\b`).ReplaceAllString(text, role)
 		}
-		grants[m[1]] = sql
+		grants[m[1]] = text
 	}
 	if len(grants) != 3 {
 		t.Fatalf("the manual has grants for %d places, want 3", len(grants))
