@@ -45,7 +45,12 @@ func Bind(ctx context.Context, registry Registry, name string, store branches.St
 	if err != nil {
 		return Registered{}, fmt.Errorf("rhizodat: check store %s: %w", name, err)
 	}
+	// A store that is ours already and that the journal does not know shows a
+	// journal restored from before the registration: it must not take over the
+	// count of sweeps that would give it away.
+	sweeps := int64(0)
 	if meta.JournalID == "" {
+		sweeps = meta.Sweeps
 		bound := meta
 		bound.JournalID, bound.JournalPlace = identity.ID, identity.Here
 		if _, err := keeper.Bind(ctx, meta, bound); err != nil {
@@ -58,7 +63,7 @@ func Bind(ctx context.Context, registry Registry, name string, store branches.St
 	if err := belongs(name, meta, identity); err != nil {
 		return Registered{}, err
 	}
-	return register(ctx, registry, name, store, meta)
+	return register(ctx, registry, name, store, meta.StoreID, sweeps)
 }
 
 // belongs refuses a store of another journal, and of the same journal at
@@ -73,7 +78,7 @@ func belongs(name string, meta branches.Meta, identity Identity) error {
 	return nil
 }
 
-func register(ctx context.Context, registry Registry, name string, store branches.Store, meta branches.Meta) (Registered, error) {
+func register(ctx context.Context, registry Registry, name string, store branches.Store, storeID string, sweeps int64) (Registered, error) {
 	placer, ok := store.(branches.Placer)
 	if !ok {
 		return Registered{}, errors.New("rhizodat: check store " + name + ": its adapter keeps a meta row and cannot say where it is")
@@ -82,12 +87,12 @@ func register(ctx context.Context, registry Registry, name string, store branche
 	if err != nil {
 		return Registered{}, fmt.Errorf("rhizodat: check store %s: %w", name, err)
 	}
-	entry, err := registry.Register(ctx, Registered{Name: name, Place: place, StoreID: meta.StoreID, Sweeps: meta.Sweeps})
+	entry, err := registry.Register(ctx, Registered{Name: name, Place: place, StoreID: storeID, Sweeps: sweeps})
 	if err != nil {
 		return Registered{}, fmt.Errorf("rhizodat: register store %s: %w", name, err)
 	}
-	if entry.Place != place || entry.StoreID != meta.StoreID {
-		return Registered{}, &Mismatch{Store: name, Reason: fmt.Sprintf("the journal knows it as store %s at %s, this is store %s at %s", entry.StoreID, entry.Place, meta.StoreID, place)}
+	if entry.Place != place || entry.StoreID != storeID {
+		return Registered{}, &Mismatch{Store: name, Reason: fmt.Sprintf("the journal knows it as store %s at %s, this is store %s at %s", entry.StoreID, entry.Place, storeID, place)}
 	}
 	return entry, nil
 }
