@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"fmt"
+	"slices"
 
 	chproto "github.com/ClickHouse/ch-go/proto"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/column"
@@ -128,8 +129,15 @@ func (l *rowList) begin() error {
 	return nil
 }
 
-func newColumn(c tableColumn, server *column.ServerContext) (column.Interface, error) {
-	return column.Type(c.typ).Column(c.name, server)
+// newColumn makes the client's column of a type. Types that it cannot read make
+// it panic here and there.
+func newColumn(c tableColumn, server *column.ServerContext) (made column.Interface, err error) {
+	defer func() {
+		if caught := recover(); caught != nil {
+			err = fmt.Errorf("read type %s: %v", c.typ, caught)
+		}
+	}()
+	return column.Type(wire(c.typ)).Column(c.name, server)
 }
 
 // check turns a row into what the columns take. Nothing is kept of it.
@@ -258,6 +266,18 @@ func (b *buffer) back(m mark) error {
 		}
 	}
 	return nil
+}
+
+// drop forgets the lists of a table that hold no row; it reports whether none
+// does.
+func (b *buffer) drop(name tableName) bool {
+	for _, l := range b.lists {
+		if l.table.name == name && (l.rows > 0 || len(l.blocks) > 0) {
+			return false
+		}
+	}
+	b.lists = slices.DeleteFunc(b.lists, func(l *rowList) bool { return l.table.name == name })
+	return true
 }
 
 // empty reports whether nothing is kept.

@@ -3,8 +3,8 @@ package clickhouse
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -39,14 +39,27 @@ func (s *Session) insert(ctx context.Context, query string, parsed *chsql.Insert
 	return driver.RowsAffected(n), err
 }
 
-// insert checks every row before it keeps one, so that a refused statement
-// leaves nothing behind.
+// insert keeps the rows of a statement. What it knows of the table may be old:
+// before a value or a column is refused the table is looked at again.
 func (b *Branch) insert(ctx context.Context, in *chsql.InsertInto, args []driver.NamedValue) (int64, error) {
 	if b.doom != nil {
 		return 0, b.doom
 	}
-	s := b.session.store
-	found, err := s.table(ctx, s.named(in))
+	name := b.session.store.named(in)
+	n, err := b.insertInto(ctx, name, in, args)
+	if changed, refused := b.outdated(ctx, name, err); changed {
+		if refused != nil {
+			return 0, refused
+		}
+		return b.insertInto(ctx, name, in, args)
+	}
+	return n, err
+}
+
+// insertInto checks every row before it keeps one, so that a refused statement
+// leaves nothing behind.
+func (b *Branch) insertInto(ctx context.Context, name tableName, in *chsql.InsertInto, args []driver.NamedValue) (int64, error) {
+	found, err := b.session.store.table(ctx, name)
 	if err != nil {
 		return 0, err
 	}
@@ -71,28 +84,66 @@ func (b *Branch) insert(ctx context.Context, in *chsql.InsertInto, args []driver
 	return int64(len(rows)), nil
 }
 
+// outdated reports whether err may come of a table that has changed since it was
+// looked at. refused is the error of a unit that has rows of it already.
+func (b *Branch) outdated(ctx context.Context, name tableName, err error) (changed bool, refused error) {
+	if !errors.As(err, new(*ValueError)) && !errors.As(err, new(*StatementError)) {
+		return false, nil
+	}
+	s := b.session.store
+	before, lookErr := s.table(ctx, name)
+	if lookErr != nil {
+		return false, nil
+	}
+	now, lookErr := s.describe(ctx, []tableName{name})
+	if lookErr != nil || before.same(now[name]) {
+		return false, nil
+	}
+	if b.buffer.drop(name) {
+		return true, nil
+	}
+	return true, s.busy("insert rows", "table "+name.String()+" was changed while the unit ran", err)
+}
+
 // append keeps the rows of a bulk call. It takes them one by one, so what was
 // kept before a refused one is dropped again.
-func (b *Branch) append(ctx context.Context, t *table, columns []string, next func() ([]any, error)) (int64, error) {
+func (b *Branch) append(ctx context.Context, name tableName, columns []string, next func() ([]any, error)) (int64, error) {
 	if b.doom != nil {
 		return 0, b.doom
 	}
-	list, err := b.buffer.list(t, columns)
+	found, err := b.session.store.table(ctx, name)
 	if err != nil {
 		return 0, err
 	}
+	list, err := b.buffer.list(found, columns)
+	if err == nil {
+		var n int64
+		if n, err = b.bulk(ctx, list, next); err == nil {
+			return n, nil
+		}
+	}
+	if changed, refused := b.outdated(ctx, name, err); changed {
+		if refused == nil { // rows that were taken cannot be asked for again
+			refused = b.session.store.busy("append rows", "table "+name.String()+" has changed: run the unit again", err)
+		}
+		return 0, refused
+	}
+	return 0, err
+}
+
+func (b *Branch) bulk(ctx context.Context, list *rowList, next func() ([]any, error)) (int64, error) {
 	before, err := b.buffer.mark()
 	if err != nil {
 		return 0, b.dooms(err)
 	}
 	n, err := b.take(ctx, list, next)
-	if err != nil {
-		if failed := b.buffer.back(before); failed != nil {
-			return 0, b.dooms(failed)
-		}
-		return 0, err
+	if err == nil {
+		return n, nil
 	}
-	return n, nil
+	if failed := b.buffer.back(before); failed != nil {
+		return 0, b.dooms(failed)
+	}
+	return 0, err
 }
 
 func (b *Branch) take(ctx context.Context, list *rowList, next func() ([]any, error)) (int64, error) {
@@ -271,10 +322,4 @@ func holdsText(typ string) bool {
 		}
 	}
 	return typ == "String" || strings.HasPrefix(typ, "FixedString(") || strings.HasPrefix(typ, "Enum") || strings.HasPrefix(typ, "JSON")
-}
-
-// isNil reports whether v is nil or a nil pointer.
-func isNil(v any) bool {
-	rv := reflect.ValueOf(v)
-	return !rv.IsValid() || rv.Kind() == reflect.Pointer && rv.IsNil()
 }

@@ -95,13 +95,10 @@ func driverValue(v reflect.Value) (driver.Value, error) {
 		if v.IsNil() {
 			return nil, nil //nolint:nilnil // NULL is a value
 		}
-		if _, known := v.Interface().(driver.Valuer); !known && v.Type().Elem().Kind() != reflect.Struct {
-			v = v.Elem()
-		} else if !known && v.Type().Elem().PkgPath() == "time" {
-			v = v.Elem()
-		}
+		v = v.Elem()
 	}
 	if v.Type() == reflect.TypeFor[client.JSON]() {
+		// Its methods are its pointer's.
 		made := reflect.New(v.Type())
 		made.Elem().Set(v)
 		return made.Interface(), nil

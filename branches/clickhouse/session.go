@@ -143,11 +143,7 @@ func (s *Session) CopyFrom(ctx context.Context, table string, columns []string, 
 	if database == "" {
 		database = s.store.database
 	}
-	found, err := s.store.table(ctx, tableName{database, name})
-	if err != nil {
-		return 0, err
-	}
-	return s.branch.append(ctx, found, columns, next)
+	return s.branch.append(ctx, tableName{database, name}, columns, next)
 }
 
 // clientArgs gives arguments the client's form.

@@ -79,8 +79,10 @@ func (z zoned) of(name string) typed {
 		return z.tuple(params)
 	case "Variant":
 		return z.variant(params)
-	case "Enum8", "Enum16":
-		return typed{check: notNull(checkEnum(params))}
+	case "Enum8":
+		return typed{check: notNull(checkEnum[int8](params))}
+	case "Enum16":
+		return typed{check: notNull(checkEnum[int16](params))}
 	}
 	return z.numbered(outer, params)
 }
@@ -171,34 +173,57 @@ func (z zoned) variant(names []string) typed {
 				continue
 			}
 			if checked, err := t.check(v); err == nil {
-				return client.NewVariantWithType(checked, names[i]), nil
+				return client.NewVariantWithType(checked, wire(names[i])), nil
 			}
 		}
 		return nil, errType
 	}}
 }
 
-// checkEnum takes names, and numbers that have one.
-func checkEnum(params []string) checker {
-	names, byNumber := map[string]bool{}, map[int64]string{}
+// checkEnum takes names, and numbers that have one. The column gets numbers; see
+// wire.
+func checkEnum[T int8 | int16](params []string) checker {
+	numbers, known := map[string]int64{}, map[int64]bool{}
 	for _, param := range params {
 		quoted, number, _ := cutLast(param, "=")
 		name, _ := chsql.Unquote(strings.TrimSpace(quoted))
-		names[name] = true
 		if n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 32); err == nil {
-			byNumber[n] = name
+			numbers[name], known[n] = n, true
 		}
 	}
 	return func(v any) (any, error) {
-		name, ok := text(v)
-		if i, u, isWhole := whole(v); isWhole && u == 0 {
-			name, ok = byNumber[i]
+		n, u, isWhole := whole(v)
+		ok := isWhole && u == 0 && known[n]
+		if name, isText := text(v); isText {
+			n, ok = numbers[name]
 		}
-		if !ok || !names[name] {
+		if !ok {
 			return nil, fmt.Errorf("%w: not a name of the Enum", errType)
 		}
-		return name, nil
+		return T(n), nil
 	}
+}
+
+// wire is a type of the same bytes that has no names in it: every Enum is the
+// integer that it is, and a Tuple's members are told by their order. The client
+// stumbles over names that are no plain words.
+func wire(name string) string {
+	outer, params, ok := parameters(name)
+	switch {
+	case outer == "Enum8":
+		return "Int8"
+	case outer == "Enum16":
+		return "Int16"
+	case !ok || !strings.Contains(name, "Enum") && !strings.Contains(name, "Tuple("):
+		return name
+	}
+	for i, param := range params {
+		if outer == "Tuple" {
+			_, param = element(param)
+		}
+		params[i] = wire(param)
+	}
+	return outer + "(" + strings.Join(params, ", ") + ")"
 }
 
 func cutLast(text, separator string) (before, after string, found bool) {
