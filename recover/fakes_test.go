@@ -92,6 +92,11 @@ type tracedSession struct {
 	trace *trace
 }
 
+func (s *tracedSession) Read(ctx context.Context, txn branches.TxnID) (journal.Record, error) {
+	s.trace.add("journal read")
+	return s.Session.Read(ctx, txn)
+}
+
 func (s *tracedSession) Abort(ctx context.Context, txn branches.TxnID, d journal.Durability) (journal.State, error) {
 	state, err := s.Session.Abort(ctx, txn, d)
 	if d == journal.Forced {

@@ -1,14 +1,9 @@
 package recovery_test
 
 import (
-	"context"
-	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/journal"
@@ -85,6 +80,62 @@ func TestFailedListingConcludesNothing(t *testing.T) {
 	}
 	if r.Stores[0].Standing != recovery.StandingDown || r.Stores[0].Listed != 0 || r.ExitCode() != recovery.ExitWorkLeft {
 		t.Errorf("store a is %s with %d listed, exit %d; want down, 0, 3", r.Stores[0].Standing, r.Stores[0].Listed, r.ExitCode())
+	}
+}
+
+// A store that is ahead of the journal makes the journal suspect for every
+// store: what is final in it is acted upon, and nothing is presumed.
+func TestNothingIsPresumedFromARestoredJournal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	worker := w.worker(t, nil)
+	w.pass(t, worker)
+	lost, err := branches.NewTxnID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.a.hold(lost)
+	open, aborted := w.leave(t, journal.StatePrepared, ""), w.leave(t, journal.StateAborted, "")
+	w.b.set(func(s *fakeStore) { s.meta.Sweeps = 99 })
+	counted := w.a.meta.Sweeps
+	r := w.pass(t, worker)
+	if !w.a.holds(lost) || !w.a.holds(open) || w.state(t, open) != journal.StatePrepared || w.state(t, lost) != "" {
+		t.Error("something was presumed aborted")
+	}
+	if w.a.holds(aborted) || !w.b.holds(aborted) {
+		t.Error("what is ABORTED is rolled back in a, and b is not touched")
+	}
+	if w.a.meta.Sweeps != counted || r.ExitCode() != recovery.ExitPerson {
+		t.Errorf("a's counter went from %d to %d, exit %d; want no change and 4", counted, w.a.meta.Sweeps, r.ExitCode())
+	}
+}
+
+// Other deployments' gids are looked up once, not on every pass.
+func TestForeignIsLookedUpOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	foreign, err := branches.NewTxnID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gid := branches.NewGID(foreign, "a")
+	w.a.set(func(s *fakeStore) { s.prepared[gid] = branches.Prepared{GID: gid, MayFinish: true} })
+	worker := w.worker(t, nil)
+	for range 5 {
+		if r := w.pass(t, worker); r.Foreign != 1 || r.ExitCode() != 0 || r.Stores[0].Foreign != 1 {
+			t.Errorf("foreign %d, exit %d; want 1 and 0", r.Foreign, r.ExitCode())
+		}
+	}
+	if n := w.trace.count("journal read"); n != 1 {
+		t.Errorf("%d look-ups, want 1", n)
+	}
+	// A person forbids it after all.
+	if _, err := worker.Resolve(t.Context(), recovery.Resolution{Txn: foreign, Store: "a", As: journal.OutcomeSkipped, Who: "ann", Reason: "ours, from before"}); err != nil {
+		t.Fatal(err)
+	}
+	w.wall.Advance(time.Hour)
+	if w.pass(t, worker); w.a.holds(foreign) {
+		t.Error("it is never looked up again")
 	}
 }
 
@@ -297,127 +348,5 @@ func TestWallClockStepsBack(t *testing.T) {
 	w.pass(t, worker)
 	if got := w.state(t, txn); got != journal.StateAborted {
 		t.Errorf("the record is %s, want ABORTED", got)
-	}
-}
-
-// Run ends with its context, and what it was working on is finished.
-func TestRunEndsInOrder(t *testing.T) {
-	w := newWorld(t)
-	txn := w.leave(t, journal.StateCommitted, "")
-	before := goleak.IgnoreCurrent()
-	ctx, stop := context.WithCancel(t.Context())
-	w.a.set(func(s *fakeStore) { s.onFinish = func(branches.Ref) { stop() } })
-	running, err := recovery.Start(ctx, w.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-ctx.Done()
-	running.Stop()
-	if got := w.state(t, txn); got != journal.StateDone {
-		t.Errorf("the record is %s: the work was cut short", got)
-	}
-	goleak.VerifyNone(t, before, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"))
-}
-
-// Run passes again and again, and compacts when it is due.
-func TestRunPassesAndCompacts(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	txn := w.leave(t, journal.StateCommitted, "")
-	var passes atomic.Int64
-	ctx, stop := context.WithCancel(t.Context())
-	worker := w.worker(t, func(c *recovery.Config) {
-		c.CompactEvery, c.Retain, c.Observer = time.Hour, time.Minute, passCounter{&passes}
-	})
-	done := make(chan error)
-	go func() { done <- worker.Run(ctx) }()
-	reach := func(state journal.State) {
-		until(t, "the record to be "+state.String(), func() bool {
-			if err := w.wall.AwaitSleepers(t.Context(), 1); err != nil {
-				t.Fatal(err)
-			}
-			w.wall.Advance(15 * time.Minute)
-			return w.state(t, txn) == state
-		})
-	}
-	reach(journal.StateDone)
-	w.older(t, 1000*time.Hour)
-	reach("")
-	stop()
-	if err := <-done; err != nil {
-		t.Errorf("run: %v", err)
-	}
-	if passes.Load() < 3 {
-		t.Errorf("%d passes", passes.Load())
-	}
-}
-
-type passCounter struct{ n *atomic.Int64 }
-
-func (c passCounter) Pass(context.Context, recovery.Report, error) { c.n.Add(1) }
-
-// A worker needs a journal, and one that can tell whose a gid is.
-func TestNewRefusesWhatCannotWork(t *testing.T) {
-	t.Parallel()
-	if _, err := recovery.New(recovery.Config{}); err != recovery.ErrNoJournal { //nolint:errorlint // it is returned as it is
-		t.Errorf("no journal: %v", err)
-	}
-	w := newWorld(t)
-	_, err := recovery.New(recovery.Config{Journal: struct{ journal.Journal }{w.journal}})
-	if err == nil || !strings.Contains(err.Error(), "whose a prepared transaction is") {
-		t.Errorf("a journal without a registry: %v", err)
-	}
-	_, err = recovery.Start(t.Context(), badSource{})
-	if err == nil || !strings.Contains(err.Error(), "told") {
-		t.Errorf("a source that fails: %v", err)
-	}
-}
-
-type badSource struct{}
-
-func (badSource) Recovery() (recovery.Config, error) { return recovery.Config{}, errFake }
-
-// The note of a finished record, and stories of records in every state.
-func TestShowTellsEveryState(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	worker := w.worker(t, func(c *recovery.Config) { c.StaleAfter = time.Hour })
-	w.pass(t, worker) // registers the stores
-	for _, state := range journal.States {
-		txn := w.leave(t, state, "")
-		story, err := worker.Show(t.Context(), txn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if story.State != state || story.Happened == "" || story.Next == "" || story.Why == "" || len(story.Branches) != 2 || !story.Branches[0].Prepared {
-			t.Errorf("%s: %+v", state, story)
-		}
-	}
-	none, err := branches.NewTxnID()
-	if err != nil {
-		t.Fatal(err)
-	}
-	story, err := worker.Show(t.Context(), none)
-	if err != nil || !strings.Contains(story.Happened, "Nothing is known") {
-		t.Errorf("unknown unit: %v, %q", err, story.Happened)
-	}
-	w.a.hold(none)
-	if story, err = worker.Show(t.Context(), none); err != nil || !strings.Contains(story.Next, "ABORTED") {
-		t.Errorf("lost record: %v, %q", err, story.Next)
-	}
-	w.a.set(func(s *fakeStore) { s.applied[none] = true; delete(s.prepared, branches.NewGID(none, "a")) })
-	if story, err = worker.Show(t.Context(), none); err != nil || !strings.Contains(story.Happened, "committed in store a") {
-		t.Errorf("one-phase commit: %v, %q", err, story.Happened)
-	}
-	status, err := worker.Status(t.Context())
-	if err != nil || status.States[journal.StateActive] != 1 || len(status.Stores) != 2 || len(status.Stores[0].Prepared) != 5 {
-		t.Errorf("status: %v, %+v", err, status)
-	}
-	entries, err := worker.List(t.Context(), recovery.Filter{})
-	if err != nil || len(entries) != 3 {
-		t.Errorf("list: %v, %d entries; want the 3 that are not final", err, len(entries))
-	}
-	if fmt.Sprint(entries) == "" || entries[0].Stores[1] != "b" {
-		t.Errorf("entry: %+v", entries[0])
 	}
 }

@@ -19,6 +19,7 @@ type pass struct {
 	clock   time.Time // the journal's own, when it was read
 	stores  map[string]*storePass
 	live    map[branches.TxnID]journal.Record // every record that is not final
+	suspect bool                              // nothing is presumed: see behind
 	jobs    []*job
 	report  Report
 	mu      sync.Mutex // guards report while jobs run
@@ -47,6 +48,7 @@ func (p *pass) run(ctx context.Context) error {
 	p.report.Journal = p.journal.ID
 	p.meetStores(ctx)
 	p.listStores(ctx)
+	p.suspect = p.behind()
 	// INVARIANT R1: every listing is complete before the journal is read.
 	if err := p.readJournal(ctx); err != nil {
 		return err
@@ -116,12 +118,25 @@ func (p *pass) refuseShared() {
 	}
 }
 
+// behind reports whether a store has seen sweeps that this journal does not know
+// of. Then the journal is a copy or was restored, for every store: what is final
+// in it is true all the same, but nothing may be presumed from what it lacks.
+func (p *pass) behind() bool {
+	for _, s := range p.stores {
+		if refused, ok := errors.AsType[*Refused](s.err); ok && refused.Reason == ReasonAhead {
+			return true
+		}
+	}
+	return false
+}
+
 // listStores counts the sweep and lists the prepared transactions. A listing
 // that fails ends this store's part of the pass (R4).
 func (p *pass) listStores(ctx context.Context) {
+	behind := p.behind()
 	p.eachStore(func(s *storePass) {
 		store := p.w.cfg.Stores[s.name]
-		if s.err == nil {
+		if s.err == nil && !behind { // else the true journal would be behind this store too
 			limit, cancel := context.WithTimeout(ctx, p.w.cfg.StoreTimeout)
 			defer cancel()
 			s.err = p.w.countSweep(limit, p.journal, s.name, store, &s.id)

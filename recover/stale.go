@@ -82,6 +82,9 @@ func (p *pass) hold(rec journal.Record, s *sighting, now time.Time) (Kind, strin
 		// PREPARED may long be COMMITTED, and a person can still put that right.
 		return KindHeld, "store left alone: " + strings.Join(names, ", ")
 	}
+	if p.suspect && rec.State != journal.StateCommitted {
+		return KindHeld, textSuspect
+	}
 	down := p.storesOf(rec, func(s *storePass) bool { return s.Standing == StandingDown })
 	if down != nil && len(down) == len(p.storesOf(rec, func(*storePass) bool { return true })) {
 		return KindHeld, "store down: " + strings.Join(down, ", ")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -28,9 +29,14 @@ func (p *pass) sweep(ctx context.Context) error {
 				s.oldest(p, g)
 				continue
 			}
+			if p.w.stranger(g, p.w.wall.Now()) {
+				p.foreign(found{s, g})
+				continue
+			}
 			byTxn[g.GID.Txn()] = append(byTxn[g.GID.Txn()], found{s, g})
 		}
 	}
+	p.forgetStrangers()
 	records, err := p.w.readAll(ctx, keys(byTxn))
 	if err != nil {
 		return err
@@ -69,16 +75,18 @@ func (p *pass) sweep(ctx context.Context) error {
 func (p *pass) presumed(g found, horizon time.Time) bool {
 	switch {
 	case !g.Ours:
-		if other := p.stores[g.GID.Store()]; other == nil || other == g.s {
-			g.s.Foreign++
-			p.report.add(g.item(p, KindForeign, "another deployment's"))
-		} // else that store lists it too, and can tell
+		p.w.strangers[g.GID] = p.w.wall.Now()
+		p.foreign(g)
 		return false
 	case !g.GID.Txn().Time().After(horizon):
 		// Its record may have been DONE and compacted: COMMIT PREPARED may be
 		// what is missing here, or ROLLBACK PREPARED. Nobody can tell (R5).
 		g.s.oldest(p, g.Prepared)
 		p.report.add(g.item(p, KindUnexplained, "it has no record and is older than the newest that compaction has removed: rhizorecover show "+g.GID.Txn().String()))
+		return false
+	case p.suspect:
+		g.s.oldest(p, g.Prepared)
+		p.report.add(g.item(p, KindHeld, textSuspect))
 		return false
 	case !g.MayFinish:
 		g.s.oldest(p, g.Prepared)
@@ -87,6 +95,36 @@ func (p *pass) presumed(g found, horizon time.Time) bool {
 	}
 	g.s.oldest(p, g.Prepared)
 	return true
+}
+
+const textSuspect = "a store has seen sweeps that this journal does not know of: nothing is presumed aborted"
+
+// foreign reports a gid that is not ours, unless it is another store's of this
+// DSN: that one lists it too, and can tell.
+func (p *pass) foreign(g found) {
+	if other := p.stores[g.GID.Store()]; other == nil || other == g.s {
+		g.s.Foreign++
+		p.report.add(g.item(p, KindForeign, "another deployment's"))
+	}
+}
+
+// stranger reports whether a gid was found to be somebody else's a while ago. Its
+// record would have preceded it, so it can only get one by a person's decision;
+// hundreds of them are not looked up on every pass.
+func (w *Worker) stranger(g branches.Prepared, now time.Time) bool {
+	at, known := w.strangers[g.GID]
+	return known && !g.Ours && now.Sub(at) < auditEvery
+}
+
+// forgetStrangers forgets those that no store lists any more.
+func (p *pass) forgetStrangers() {
+	listed := map[branches.GID]bool{}
+	for _, s := range p.stores {
+		for _, g := range s.listed {
+			listed[g.GID] = true
+		}
+	}
+	maps.DeleteFunc(p.w.strangers, func(g branches.GID, _ time.Time) bool { return !listed[g] })
 }
 
 // answersFor reports whether a gid that has a record is this listing's to act

@@ -38,7 +38,9 @@ type Worker struct {
 	flagging sync.Mutex
 	flagged  map[branches.TxnID]Item // aborted records that wait for a person
 	compacts time.Time               // when compaction is due
-	payloads *budget
+
+	strangers map[branches.GID]time.Time // gids found to be other deployments', and when
+	payloads  *budget
 }
 
 // New makes a worker. It connects to nothing. ErrNoJournal when cfg has none.
@@ -53,7 +55,7 @@ func New(cfg Config) (*Worker, error) {
 	cfg = cfg.withDefaults()
 	w := &Worker{
 		cfg: cfg, registry: registry, wall: cfg.Clock.Wall(), log: cfg.Logger,
-		seen: sightings{}, health: map[string]*health{}, flagged: map[branches.TxnID]Item{},
+		seen: sightings{}, health: map[string]*health{}, flagged: map[branches.TxnID]Item{}, strangers: map[branches.GID]time.Time{},
 		payloads: newBudget(cfg.MaxPayload),
 	}
 	for name := range cfg.Stores {
