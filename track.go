@@ -5,11 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/rhizodat/rhizodat-go/branches"
-	"github.com/rhizodat/rhizodat-go/coordinator"
 	"github.com/rhizodat/rhizodat-go/journal"
 )
 
@@ -155,18 +155,28 @@ func outcomeOf(rec journal.Record) Outcome {
 	case journal.StateActive, journal.StatePrepared:
 	case journal.StateAborted:
 		out.Verdict = VerdictAborted
+		if heuristic(rec) { // a store had committed its branch all the same
+			out.Verdict = VerdictHeuristic
+		}
 	case journal.StateDone:
 		out.Verdict = VerdictCommitted
 	case journal.StateCommitted:
 		out.Verdict = VerdictPending
+		if heuristic(rec) {
+			out.Verdict = VerdictHeuristic
+		}
 		for _, b := range rec.Branches {
-			if b.Outcome == journal.OutcomeHeuristic {
-				out.Verdict = coordinator.VerdictHeuristic
+			if !b.Outcome.Settled() && b.Outcome != journal.OutcomeHeuristic {
+				out.Pending = append(out.Pending, b.Store)
 			}
-			out.Pending = append(out.Pending, b.Store)
 		}
 	}
 	return out
+}
+
+// heuristic reports whether a store resolved a branch of the record by itself.
+func heuristic(rec journal.Record) bool {
+	return slices.ContainsFunc(rec.Branches, func(b journal.Branch) bool { return b.Outcome == journal.OutcomeHeuristic })
 }
 
 // connectorOf finds the connector behind a pool, also under wrappers that give

@@ -63,6 +63,7 @@ type tracedJournal struct {
 	fullJournal
 	trace  *trace
 	harden error
+	crash  func() // called at a Harden that succeeds: what was only visible is lost
 	scan   func() // called before a scan of unfinished records
 }
 
@@ -78,6 +79,9 @@ func (j *tracedJournal) Harden(ctx context.Context) error {
 	j.trace.add("journal harden")
 	if j.harden != nil {
 		return j.harden
+	}
+	if j.crash != nil {
+		j.crash()
 	}
 	return j.fullJournal.Harden(ctx)
 }

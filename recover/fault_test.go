@@ -63,6 +63,27 @@ func TestJournalIsHardenedBeforeRollingForward(t *testing.T) {
 	}
 }
 
+// R3: a decision that a crash of the journal took back before it was hardened is
+// not acted upon; the record is then what it was before.
+func TestDecisionLostBeforeItWasHardened(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	txn := w.leave(t, journal.StateCommitted, "")
+	w.journal.crash = func() {
+		w.tamper(t, "UPDATE dat_journal SET state = 'PREPARED' WHERE dat_txn = ?", txn.String())
+	}
+	worker := w.worker(t, nil)
+	w.pass(t, worker)
+	if n := w.trace.count("finish a"); n != 0 {
+		t.Errorf("rolled forward %d times on a COMMITTED that is gone", n)
+	}
+	w.journal.crash = nil
+	w.pass(t, worker)
+	if got := w.state(t, txn); got != journal.StateAborted || w.a.holds(txn) || w.b.holds(txn) {
+		t.Errorf("the record is %s, a holds it: %t, b: %t; want it aborted and gone", got, w.a.holds(txn), w.b.holds(txn))
+	}
+}
+
 // R4: a listing that failed, even if it brought something, concludes nothing.
 func TestFailedListingConcludesNothing(t *testing.T) {
 	t.Parallel()

@@ -36,6 +36,9 @@ func (p *pass) work(ctx context.Context) error {
 		if err := p.w.cfg.Journal.Harden(ctx); err != nil {
 			return err
 		}
+		if err := p.confirm(ctx); err != nil {
+			return err
+		}
 	}
 	var failures atomic.Int32
 	return fan(p.w.cfg.Parallel, len(p.jobs), func(i int) error {
@@ -57,6 +60,30 @@ func (p *pass) work(ctx context.Context) error {
 		}
 		return fmt.Errorf("rhizodat: recover records: %w", err)
 	})
+}
+
+// confirm reads the decisions that are to be acted on again, behind the forced
+// write: a crash of the journal's server between the listing and that write may
+// have taken one back, and the write then vouches for nothing. It also sees what
+// a person has decided of a branch since.
+func (p *pass) confirm(ctx context.Context) error {
+	stand := map[branches.TxnID]journal.Record{}
+	err := p.w.cfg.Journal.Scan(ctx, journal.Filter{States: []journal.State{journal.StateCommitted}}, func(rec journal.Record) error {
+		stand[rec.Txn] = rec
+		return nil
+	})
+	if err != nil {
+		return &journalError{err}
+	}
+	p.jobs = slices.DeleteFunc(p.jobs, func(j *job) bool {
+		if !j.decided || j.rec.State != journal.StateCommitted {
+			return false
+		}
+		rec, ok := stand[j.rec.Txn]
+		j.rec = rec
+		return !ok
+	})
+	return nil
 }
 
 // store finds what may be touched; nil stands for everything else.

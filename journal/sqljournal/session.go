@@ -240,17 +240,34 @@ func (s *session) abort(ctx context.Context, txn branches.TxnID, durability jour
 			return "", err
 		}
 		if state == journal.StateAborted || state.Decided() {
-			if !wrote && mode == Forced {
-				// It was only found: its own write may not have been forced.
-				err = s.j.harden(ctx, s.conn, q)
+			if wrote || mode != Forced {
+				return state, nil
 			}
-			return state, err
+			still, err := s.hardened(ctx, q, id)
+			if err != nil || still == state {
+				return still, err
+			}
 		}
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
 	}
 	return "", errors.New("the record can be neither changed nor inserted: is a trigger or a policy on the table?")
+}
+
+// hardened is the state of a record after a forced write that follows it: what
+// was only found may not have been forced. The state is read in the same
+// transaction. In a later one a crash of the server in between would have taken
+// what was found, and the forced write would vouch for nothing.
+func (s *session) hardened(ctx context.Context, q *statements, id string) (journal.State, error) {
+	results, err := s.conn.Run(ctx, Forced, Do(q.harden), Ask(q.state, id))
+	if err != nil {
+		return "", err
+	}
+	if ok, err := hit(results[0]); err != nil || !ok { // a transaction that wrote nothing is not flushed
+		return "", errors.Join(err, branches.ErrNotInstalled)
+	}
+	return foundState(results[1])
 }
 
 // abortRounds: one for the record, one for a lost S4 that came in between, one

@@ -148,6 +148,7 @@ func TestAbortAnswers(t *testing.T) {
 			if tc.hardens {
 				expectExec(mock, "BEGIN forced")
 				expectWrite(mock, hardenText, 1)
+				expectRows(mock, stateText, tc.rounds[0].state)
 				expectExec(mock, "COMMIT")
 			}
 			state, err := session(t, j).Abort(t.Context(), txn, tc.durability)
@@ -168,9 +169,35 @@ func TestAbortWhoseHardenFails(t *testing.T) {
 	expectExec(mock, "COMMIT")
 	expectExec(mock, "BEGIN forced")
 	expectWrite(mock, hardenText, 1)
+	expectRows(mock, stateText, "ABORTED")
 	mock.ExpectExec("COMMIT").WillReturnError(io.EOF)
 	if state, err := session(t, j).Abort(t.Context(), txn, journal.Forced); err == nil {
 		t.Errorf("got %s, nil", state)
+	}
+}
+
+// A crash of the server between the two transactions took the ABORTED that was
+// found: it is written again, and not vouched for.
+func TestAbortTakenBackByACrash(t *testing.T) {
+	j, mock := mocked(t)
+	for _, inserted := range []int64{0, 1} {
+		expectExec(mock, "BEGIN forced")
+		expectWrite(mock, abortText, 0)
+		expectWrite(mock, forbidText, inserted)
+		expectRows(mock, stateText, "ABORTED")
+		expectExec(mock, "COMMIT")
+		if inserted == 0 {
+			expectExec(mock, "BEGIN forced")
+			expectWrite(mock, hardenText, 1)
+			expectRows(mock, stateText)
+			expectExec(mock, "COMMIT")
+		}
+	}
+	if state, err := session(t, j).Abort(t.Context(), txn, journal.Forced); state != journal.StateAborted || err != nil {
+		t.Errorf("got %q, %v", state, err)
+	}
+	if err := mock.ExpectationsWereMet(); err != nil {
+		t.Error(err)
 	}
 }
 
