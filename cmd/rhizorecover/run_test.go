@@ -19,6 +19,7 @@ import (
 func TestRun(t *testing.T) {
 	t.Parallel()
 	r := installed(t, "stale_after=200ms", "commit_timeout=100ms")
+	undecided, decided := r.leave(t, false), r.leave(t, true)
 	address := freeAddress(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var errs lockedBuffer
@@ -31,7 +32,6 @@ func TestRun(t *testing.T) {
 	}()
 	defer stop()
 	eventually(t, "readyz", func() bool { code, _ := get(address, "/readyz"); return code == http.StatusOK })
-	undecided, decided := r.leave(t, false), r.leave(t, true)
 	eventually(t, "recovery", func() bool {
 		return r.cluster.Int(t, r.journal, "SELECT count(*) FROM dat_journal WHERE state IN ('DONE', 'ABORTED')") == 2
 	})
