@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -25,11 +27,12 @@ func (s *Session) Begin(ctx context.Context, opts branches.BeginOptions) (branch
 	if err != nil {
 		return nil, err
 	}
-	message := []part{{text: text}}
 	if bound := s.store.opts.LockTimeout; opts.Shared && bound > 0 {
-		message = append(message, boundLocks(bound))
+		err = s.beginBounded(ctx, text, bound)
+	} else {
+		_, err = s.send(ctx, part{text: text})
 	}
-	if _, err := s.send(ctx, message...); err != nil {
+	if err != nil {
 		return nil, s.notBegun(ctx, err)
 	}
 	s.branch = &Branch{session: s, begunReadOnly: opts.ReadOnly}
@@ -74,15 +77,48 @@ func beginText(opts branches.BeginOptions) (string, error) {
 	return text, nil
 }
 
-// boundLocks bounds the branch's waits for locks: two stores can deadlock with
-// each other unseen by either server, for ever. It belongs to the message of
-// BEGIN, since a later SET LOCAL is undone by ROLLBACK TO an earlier savepoint.
-// A smaller bound of the session's own stays.
-func boundLocks(bound time.Duration) part {
-	ms := literalInt(max(bound.Milliseconds(), 1))
-	const own = "pg_catalog.current_setting('lock_timeout')::pg_catalog.interval"
-	return part{text: "SELECT pg_catalog.set_config('lock_timeout','" + ms + "',true)" +
-		" WHERE " + own + " NOT BETWEEN '1ms' AND '" + ms + "ms'"}
+// beginBounded begins and bounds the branch's waits for locks: two stores can
+// deadlock with each other unseen by either server, for ever. The bound belongs
+// to the message of BEGIN, since a later SET LOCAL is undone by ROLLBACK TO an
+// earlier savepoint; and it is no SELECT, whose snapshot would leave the
+// application no SET TRANSACTION. A smaller bound of the session's own stays:
+// SHOW tells it, and where it is not what the last branch saw, one more message
+// puts it back.
+func (s *Session) beginBounded(ctx context.Context, text string, bound time.Duration) error {
+	if s.bound == "" {
+		s.bound = setBound(bound)
+	}
+	got, err := s.send(ctx, part{text: text}, part{text: "SHOW lock_timeout"}, part{text: s.bound})
+	if err != nil {
+		return err
+	}
+	if own := parseSetting(got.cell(1, 0)); own > 0 {
+		bound = min(bound, own)
+	}
+	if wanted := setBound(bound); wanted != s.bound {
+		s.bound = wanted
+		_, err = s.send(ctx, part{text: wanted})
+	}
+	return err
+}
+
+func setBound(bound time.Duration) string {
+	return "SET LOCAL lock_timeout=" + literalInt(max(bound.Milliseconds(), 1))
+}
+
+// parseSetting reads a time as SHOW prints it: 0, 500ms, 3s, 1min, 2h, 1d. What
+// it cannot read is no bound.
+func parseSetting(text string) time.Duration {
+	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz")
+	n, _ := strconv.ParseInt(digits, 10, 32)
+	return time.Duration(n) * settingUnits[text[len(digits):]]
+}
+
+// The units of https://www.postgresql.org/docs/current/config-setting.html;
+// lock_timeout is in milliseconds, which is what a bare number means.
+var settingUnits = map[string]time.Duration{
+	"": time.Millisecond, "ms": time.Millisecond, "s": time.Second,
+	"min": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
 }
 
 // maybeReadOnly reports whether the branch's transaction may be read-only, and

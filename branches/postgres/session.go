@@ -27,6 +27,7 @@ type Session struct {
 	spoiled  bool // its session state is not as it was made: never reused
 	caches   bool // pgx keeps a prepared or described statement for every text
 
+	bound    string            // SET LOCAL lock_timeout as the last branch had it
 	prepares bool              // statements of ours may be prepared by name
 	plans    map[string]string // their names, by text
 }

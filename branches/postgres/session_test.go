@@ -264,6 +264,23 @@ func TestBegin(t *testing.T) {
 	}
 }
 
+// What travels with BEGIN takes no snapshot: SET TRANSACTION may still follow.
+func TestSetTransactionMayBeTheFirstStatement(t *testing.T) {
+	for _, mode := range []string{"cache_statement", "simple_protocol"} {
+		p := newPlace(t)
+		store := openStore(t, p.dsn+"&default_query_exec_mode="+mode, postgres.Options{LockTimeout: time.Second})
+		u := begin(t, connect(t, store), branches.BeginOptions{Shared: true})
+		u.exec("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")
+		u.exec("INSERT INTO t VALUES ('a', 1)")
+		if err := u.prepared().Finish(t.Context(), u.ref()); err != nil {
+			t.Fatal(err)
+		}
+		if n := p.rows(); n != 1 {
+			t.Errorf("%s: %d rows", mode, n)
+		}
+	}
+}
+
 // A wait for a lock that another unit holds ends, and says what it was.
 func TestLockTimeout(t *testing.T) {
 	p := newPlace(t)
