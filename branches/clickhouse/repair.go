@@ -30,7 +30,9 @@ func (s *Store) repair(ctx context.Context, r *run, b *batch, seen sighting) err
 	if !guard.Off(guard.Parts) {
 		condition += " AND _part IN (" + textList(seen.parts) + ")"
 	}
-	return s.deleteRows(ctx, b.name, r.txn, condition+" AND "+s.noMarker(r.txn))
+	err := s.deleteRows(ctx, b.name, r.txn, condition+" AND "+s.noMarker(r.txn))
+	s.reach(momentDeleted)
+	return err
 }
 
 func textList(texts []string) string {

@@ -40,6 +40,7 @@ type moment string
 
 const (
 	momentCounted  moment = "counted"  // between the count and what it leads to
+	momentDeleted  moment = "deleted"  // between the DELETE and the next count
 	momentInserted moment = "inserted" // between the last insert and the marker
 	momentSettled  moment = "settled"  // between the tombstone and the rows
 )

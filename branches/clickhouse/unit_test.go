@@ -104,7 +104,7 @@ func args(values ...any) []driver.NamedValue {
 	return list
 }
 
-func exec(t testing.TB, session branches.Session, query string, values ...any) {
+func execute(t testing.TB, session branches.Session, query string, values ...any) {
 	t.Helper()
 	if _, err := session.Exec(t.Context(), query, args(values...)); err != nil {
 		t.Fatalf("%s: %v", query, err)

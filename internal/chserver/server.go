@@ -63,14 +63,22 @@ func Launch(ctx context.Context, config string) (*Server, error) {
 	if s.dog, err = watch(dir); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	text := fmt.Sprintf(baseConfig, bytes.ReplaceAll([]byte(config), []byte("DIR"), []byte(dir)))
-	if err := os.WriteFile(s.path("config.xml"), []byte(text), 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("rhizodat: configure clickhouse server: %w", err), s.Close())
+	if err := s.Configure(config); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.Start(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// Configure replaces what Launch was given; it holds from the next Start on.
+func (s *Server) Configure(config string) error {
+	text := fmt.Sprintf(baseConfig, bytes.ReplaceAll([]byte(config), []byte("DIR"), []byte(s.dir)))
+	if err := os.WriteFile(s.path("config.xml"), []byte(text), 0o600); err != nil {
+		return fmt.Errorf("rhizodat: configure clickhouse server: %w", err)
+	}
+	return nil
 }
 
 func (s *Server) path(name string) string { return filepath.Join(s.dir, name) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -53,9 +54,18 @@ func (c *Cluster) Strings(tb testing.TB, query string) []string {
 // Try is Ask for what may fail. Its context is detached: that of a test has
 // ended when its cleanups run.
 func (c *Cluster) Try(ctx context.Context, query string) (string, error) {
+	return c.TryAs(ctx, "", query)
+}
+
+// TryAs is Try under a query id.
+func (c *Cluster) TryAs(ctx context.Context, id, query string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.http.Host+"/?async_insert=0", strings.NewReader(query))
+	target := "http://" + c.http.Host + "/?async_insert=0"
+	if id != "" {
+		target += "&query_id=" + url.QueryEscape(id)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, strings.NewReader(query))
 	if err != nil {
 		return "", fmt.Errorf("make request: %w", err)
 	}

@@ -152,6 +152,12 @@ func (c *Cluster) Addr(protocol Protocol) string {
 // Dir is an own server's directory.
 func (c *Cluster) Dir() string { return c.server.Dir() }
 
+// Configure replaces an own server's configuration, from the next Start on.
+func (c *Cluster) Configure(tb testing.TB, config string) {
+	tb.Helper()
+	c.done(tb, "configure", c.server.Configure(config))
+}
+
 // Kill ends an own server by SIGKILL.
 func (c *Cluster) Kill(tb testing.TB) {
 	tb.Helper()

@@ -1,0 +1,14 @@
+package clickhouse
+
+// Moments of a finisher at which a test may hold it.
+const (
+	Counted  = string(momentCounted)
+	Deleted  = string(momentDeleted)
+	Inserted = string(momentInserted)
+	Settled  = string(momentSettled)
+)
+
+// Hold calls f whenever a finisher of s comes to a moment.
+func Hold(s *Store, f func(moment string)) {
+	s.moment = func(m moment) { f(string(m)) }
+}
