@@ -38,7 +38,7 @@ func TestOTelSQL(t *testing.T) {
 // traced is a pool under otelsql, and what it told.
 type traced struct {
 	*sql.DB
-	ctx   context.Context //nolint:containedctx // with a span, for SQLCommenter
+	ctx   context.Context // with a span, for SQLCommenter
 	spans *tracetest.SpanRecorder
 }
 
@@ -84,6 +84,9 @@ func otelCreate(t *testing.T, d *deployment) {
 	must(t, err)
 	if types[0].DatabaseTypeName() != "TEXT" {
 		t.Errorf("type %s", types[0].DatabaseTypeName())
+	}
+	if !rows.Next() || rows.Next() || rows.Err() != nil {
+		t.Errorf("want one row, have %v", rows.Err())
 	}
 	d.want(t, "one", "")
 }
