@@ -20,7 +20,7 @@ type admission struct {
 	bound  map[string]bool
 }
 
-// SharedPlace: two stores keep their markers in one place, so that one's marker
+// SharedPlace means that two stores keep their markers in one place, so that one's marker
 // would make the other's branch look applied, or wait for it for ever.
 type SharedPlace struct {
 	Stores [2]string
@@ -31,7 +31,7 @@ func (e *SharedPlace) Error() string {
 	return fmt.Sprintf("rhizodat: check stores %s and %s: both keep their markers at %s: give each its own schema, database or graph", e.Stores[0], e.Stores[1], e.Place)
 }
 
-// Kind: only another configuration helps.
+// Kind is Permanent: only another configuration helps.
 func (e *SharedPlace) Kind() branches.Kind { return branches.Permanent }
 
 // admit is asked before S4 of every unit: each store is the one that the

@@ -72,7 +72,7 @@ func newConn(connector *Connector) *conn {
 
 // ExecContext routes one statement and runs it.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	st, s, err := c.dispatch(ctx, query, args)
+	st, s, err := c.dispatch(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 
 // QueryContext routes one query and runs it.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	st, s, err := c.dispatch(ctx, query, args)
+	st, s, err := c.dispatch(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 
 // dispatch finds the statement's store and opens what it needs there. A nil
 // slot is a savepoint of the whole unit.
-func (c *conn) dispatch(ctx context.Context, query string, args []driver.NamedValue) (sqltext.Statement, *slot, error) {
+func (c *conn) dispatch(ctx context.Context, query string) (sqltext.Statement, *slot, error) {
 	st, err := c.scan(query)
 	if err != nil {
 		return st, nil, err
@@ -159,7 +159,7 @@ func (c *conn) route(ctx context.Context, st sqltext.Statement) (string, error) 
 	return "", &RouteError{Reason: "the statement names no store and the DSN has no default: write store:NAME before it, use rhizodat.WithStore, or add default=NAME to the DSN", Known: c.connector.cfg.StoreNames()}
 }
 
-// RouteError: a statement's store cannot be told, or is not configured. The
+// RouteError means that a statement's store cannot be told, or is not configured. The
 // statement has reached no store.
 type RouteError struct {
 	Store  string
@@ -233,7 +233,7 @@ func (c *conn) again(ctx context.Context, s *slot) error {
 	return c.open(ctx, s)
 }
 
-// LostSession: the store's session died before this statement was sent. The
+// LostSession means that the store's session died before this statement was sent. The
 // unit is aborted and worth running again.
 type LostSession struct{ Store string }
 

@@ -141,8 +141,7 @@ func (c *Connector) Close() error {
 
 // kindOf classifies an error that a statement of any store has returned.
 func (c *Connector) kindOf(err error) branches.Kind {
-	var aborted *coordinator.Aborted
-	if errors.As(err, &aborted) {
+	if aborted, ok := errors.AsType[*coordinator.Aborted](err); ok {
 		return aborted.Kind
 	}
 	for _, name := range c.cfg.StoreNames() {

@@ -3,12 +3,10 @@ package rhizodat_test
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/rhizodat/rhizodat-go"
@@ -167,7 +165,9 @@ func TestPreparedStatementFollowsEachExecution(t *testing.T) {
 	}
 	tx := begin(t, t.Context(), db)
 	var got string
-	if err := tx.StmtContext(t.Context(), fixed).QueryRowContext(t.Context(), "?").Scan(&got); err != nil || got != b+"?" {
+	inTx := tx.StmtContext(t.Context(), fixed)
+	defer inTx.Close()
+	if err := inTx.QueryRowContext(t.Context(), "?").Scan(&got); err != nil || got != b+"?" {
 		t.Errorf("in a transaction: %q, %v", got, err)
 	}
 }
@@ -175,106 +175,14 @@ func TestPreparedStatementFollowsEachExecution(t *testing.T) {
 // A syntax error comes when a statement is prepared, where its store is known.
 func TestPrepareReportsErrorsAtOnce(t *testing.T) {
 	r := newRig(t)
-	_, err := r.open(t).PrepareContext(t.Context(), "store:b SELEC 1")
+	stmt, err := r.open(t).PrepareContext(t.Context(), "store:b SELEC 1")
+	if err == nil {
+		defer stmt.Close()
+	}
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) || pg.Code != "42601" {
 		t.Errorf("error %v, want PostgreSQL's own syntax error", err)
 	}
-}
-
-func TestSavepointsOfTheWholeUnit(t *testing.T) {
-	r := newRig(t)
-	db := r.open(t)
-	tx := begin(t, t.Context(), db)
-	exec(t, tx, "store:a "+insert, 1, "kept")
-	exec(t, tx, "SAVEPOINT sp")
-	exec(t, tx, "store:a "+insert, 2, "dropped")
-	exec(t, tx, "SAVEPOINT sp") // the same name again nests
-	exec(t, tx, "store:b "+insert, 2, "dropped, in a branch opened after both")
-	exec(t, tx, "ROLLBACK TO SAVEPOINT sp")
-	exec(t, tx, "RELEASE SAVEPOINT sp")
-	exec(t, tx, "ROLLBACK TO sp") // the outer one
-	exec(t, tx, "store:b "+insert, 3, "kept")
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	r.want(t, "1", "3")
-}
-
-func TestSavepointErrors(t *testing.T) {
-	r := newRig(t)
-	db := r.open(t)
-	if _, err := db.ExecContext(t.Context(), "SAVEPOINT s"); err == nil || !strings.Contains(err.Error(), "db.BeginTx") {
-		t.Errorf("outside a transaction: %v", err)
-	}
-	tx := begin(t, t.Context(), db)
-	for query, want := range map[string]string{
-		"ROLLBACK TO nowhere": `none is named "nowhere"`,
-		"RELEASE nowhere":     `none is named "nowhere"`,
-		"store:b SAVEPOINT s": "belongs to the whole transaction",
-	} {
-		if _, err := tx.ExecContext(t.Context(), query); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want one that says %q", query, err, want)
-		}
-	}
-}
-
-// A failed statement dooms its branch, and with it the unit; rolling back to a
-// savepoint older than it takes that back.
-func TestDoom(t *testing.T) {
-	r := newRig(t)
-	db := r.open(t)
-	tx := begin(t, t.Context(), db)
-	exec(t, tx, "store:a "+insert, 1, "one")
-	exec(t, tx, "store:b "+insert, 1, "one")
-	_, dup := tx.ExecContext(t.Context(), "store:b "+insert, 1, "again")
-	if pg, ok := dup.(*pgconn.PgError); !ok || pg.Code != "23505" { //nolint:errorlint // GORM asserts the type directly
-		t.Fatalf("a statement's error is %T, want *pgconn.PgError itself", dup)
-	}
-	err := tx.Commit()
-	var aborted *rhizodat.Aborted
-	var pg *pgconn.PgError
-	switch {
-	case !errors.As(err, &aborted), aborted.Store != "b":
-		t.Errorf("commit: %v, want *Aborted of store b", err)
-	case !errors.Is(err, pgx.ErrTxCommitRollback):
-		t.Errorf("commit: %v, want it to be pgx.ErrTxCommitRollback too", err)
-	case !errors.As(err, &pg) || pg.Code != "23505":
-		t.Errorf("commit: %v, want the statement's error inside", err)
-	case rhizodat.IsRetryable(err), rhizodat.IsCommitted(err):
-		t.Errorf("a constraint is neither retryable nor committed")
-	}
-	r.want(t, "", "")
-
-	tx = begin(t, t.Context(), db)
-	exec(t, tx, "store:a "+insert, 1, "one")
-	exec(t, tx, "SAVEPOINT s")
-	if _, err := tx.ExecContext(t.Context(), "store:b SELECT 1/0"); err == nil {
-		t.Fatal("division by zero went through")
-	}
-	exec(t, tx, "ROLLBACK TO s")
-	exec(t, tx, "store:b "+insert, 2, "two")
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	r.want(t, "1", "2")
-}
-
-// A statement that never reached a store dooms nothing.
-func TestRefusedStatementDoomsNothing(t *testing.T) {
-	r := newRig(t)
-	tx := begin(t, t.Context(), r.open(t))
-	exec(t, tx, "store:a "+insert, 1, "one")
-	exec(t, tx, "store:b "+insert, 1, "one")
-	for _, query := range []string{"COMMIT", "store:nowhere SELECT 1", "SELECT 1; ROLLBACK"} {
-		if _, err := tx.ExecContext(t.Context(), query); err == nil {
-			t.Errorf("%s went through", query)
-		}
-	}
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	r.want(t, "1", "1")
 }
 
 func TestNoJournal(t *testing.T) {
@@ -428,53 +336,6 @@ func TestUnsupportedIsolation(t *testing.T) {
 	}
 }
 
-// One store and no journal is pgx itself: no table of ours, pgx's own errors.
-func TestOneStoreIsPgx(t *testing.T) {
-	cluster := pgtest.Server(t)
-	url := cluster.Database(t, "one")
-	cluster.Exec(t, pgtest.Name(url), `CREATE TABLE item (id serial PRIMARY KEY, name text UNIQUE, tags text[], doc jsonb)`)
-	db := openDSN(t, "pg="+url)
-	var id int
-	if err := db.QueryRowContext(t.Context(), `INSERT INTO item (name, tags, doc) VALUES ($1, $2, $3) RETURNING id`,
-		"n", []string{"x", "y"}, map[string]any{"k": 1}).Scan(&id); err != nil || id != 1 {
-		t.Fatalf("returning: %d, %v", id, err)
-	}
-	var name sql.NullString
-	var tags, doc string
-	if err := db.QueryRowContext(t.Context(), `SELECT NULL::text, tags::text, doc::text FROM item`).Scan(&name, &tags, &doc); err != nil ||
-		name.Valid || tags != "{x,y}" || doc != `{"k": 1}` {
-		t.Errorf("%v %q %q, %v", name, tags, doc, err)
-	}
-	result, err := db.ExecContext(t.Context(), `UPDATE item SET name = $1`, "m")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n, err := result.RowsAffected(); n != 1 || err != nil {
-		t.Errorf("affected %d, %v", n, err)
-	}
-	if _, err := result.LastInsertId(); err == nil || err.Error() != "LastInsertId is not supported by this driver" {
-		t.Errorf("LastInsertId: %v, want pgx's own words", err)
-	}
-	tx := begin(t, t.Context(), db)
-	exec(t, tx, "SAVEPOINT s") // PostgreSQL's own
-	if _, err := tx.ExecContext(t.Context(), "SELECT 1/0"); err == nil {
-		t.Fatal("division by zero went through")
-	}
-	exec(t, tx, "ROLLBACK TO s")
-	exec(t, tx, "INSERT INTO item (name) VALUES ('tx')")
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	tx = begin(t, t.Context(), db)
-	_, _ = tx.ExecContext(t.Context(), "SELECT 1/0")
-	if err := tx.Commit(); err != pgx.ErrTxCommitRollback { //nolint:errorlint // pgx's own value
-		t.Errorf("commit of a failed transaction: %v, want pgx's own error", err)
-	}
-	if tables := cluster.Strings(t, pgtest.Name(url), `SELECT tablename FROM pg_tables WHERE tablename LIKE 'dat%'`); len(tables) > 0 {
-		t.Errorf("tables of ours in a single store: %v", tables)
-	}
-}
-
 func TestColumnTypes(t *testing.T) {
 	r := newRig(t)
 	rows, err := r.open(t).QueryContext(t.Context(), `SELECT id, name, 1.50::numeric(6,2) AS price FROM item`)
@@ -537,44 +398,10 @@ func TestTwoSpellingsOfOnePlace(t *testing.T) {
 	}
 }
 
-// The store's session dies; the driver connection and the other store go on.
-func TestLostSession(t *testing.T) {
-	r := newRig(t)
-	db := r.open(t)
-	db.SetMaxOpenConns(1)
-	kill := func(url string) {
-		r.cluster.Exec(t, "postgres", `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '`+pgtest.Name(url)+`'`)
-	}
-	exec(t, db, "store:b SELECT 1")
-	kill(r.b)
-	tx := begin(t, t.Context(), db)
-	exec(t, tx, "store:a "+insert, 1, "one")
-	if _, err := tx.ExecContext(t.Context(), "store:b "+insert, 1, "one"); err == nil {
-		// found dead at BEGIN and opened anew
-		if err := tx.Commit(); err != nil {
-			t.Fatal(err)
-		}
-		r.want(t, "1", "1")
-	} else {
-		t.Fatalf("a BEGIN on a dead session was not tried on a new one: %v", err)
-	}
-
-	tx = begin(t, t.Context(), db)
-	exec(t, tx, "store:a "+insert, 2, "two")
-	exec(t, tx, "store:b "+insert, 2, "two")
-	kill(r.b)
-	err := tx.Commit()
-	if !rhizodat.IsRetryable(err) || errors.Is(err, driver.ErrBadConn) {
-		t.Errorf("commit over a dead session: %v, want a retryable *Aborted and no ErrBadConn", err)
-	}
-	r.want(t, "1", "1")
-}
-
 func TestStatementErrorsOfScan(t *testing.T) {
 	r := newRig(t)
 	_, err := r.open(t).ExecContext(t.Context(), "BEGIN")
-	var control *sqltext.TransactionControl
-	if !errors.As(err, &control) {
+	if _, ok := errors.AsType[*sqltext.TransactionControl](err); !ok {
 		t.Errorf("error %T", err)
 	}
 }

@@ -11,15 +11,15 @@ import (
 
 // What Commit returns, and what an observer sees; see package coordinator.
 type (
-	// CommittedPending: committed, recovery finishes the rest.
+	// CommittedPending means committed: recovery finishes the rest.
 	CommittedPending = coordinator.CommittedPending
-	// InDoubt: unknown here, recovery decides.
+	// InDoubt means unknown here, recovery decides.
 	InDoubt = coordinator.InDoubt
-	// Aborted: nothing took effect.
+	// Aborted means that nothing took effect.
 	Aborted = coordinator.Aborted
 	// StoreFull is found inside an Aborted.
 	StoreFull = coordinator.StoreFull
-	// Heuristic: decided, but a store had resolved its branch the other way.
+	// Heuristic means decided, but a store had resolved its branch the other way.
 	Heuristic = coordinator.Heuristic
 	// JournalConflict is found inside an Aborted: recovery was first.
 	JournalConflict = journal.Conflict
@@ -60,10 +60,10 @@ const (
 	Invalid    = branches.Invalid
 )
 
-// ErrNoJournal: a unit has written to several stores and there is no journal.
+// ErrNoJournal means that a unit has written to several stores and there is no journal.
 var ErrNoJournal = coordinator.ErrNoJournal
 
-// ErrNotInstalled: a store or the journal lacks our tables.
+// ErrNotInstalled means that a store or the journal lacks our tables.
 var ErrNotInstalled = branches.ErrNotInstalled
 
 // ParseTxnID reads a dat_txn.

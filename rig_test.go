@@ -128,7 +128,8 @@ func begin(t *testing.T, ctx context.Context, db *sql.DB) *sql.Tx { //nolint:rev
 
 func exec(t *testing.T, tx interface {
 	ExecContext(context.Context, string, ...any) (sql.Result, error)
-}, query string, args ...any) {
+}, query string, args ...any,
+) {
 	t.Helper()
 	if _, err := tx.ExecContext(t.Context(), query, args...); err != nil {
 		t.Fatalf("%s: %v", query, err)

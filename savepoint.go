@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/internal/sqltext"
@@ -35,8 +36,8 @@ func (s *savepoints) replay(ctx context.Context, b branches.Branch) error {
 
 // find returns the index of the newest savepoint of that name.
 func (s *savepoints) find(name string) int {
-	for i := len(s.standing) - 1; i >= 0; i-- {
-		if s.standing[i].name == name {
+	for i, p := range slices.Backward(s.standing) {
+		if p.name == name {
 			return i
 		}
 	}

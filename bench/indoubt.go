@@ -7,6 +7,7 @@ import (
 
 	"github.com/rhizodat/rhizodat-go"
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/branches/postgres"
 	"github.com/rhizodat/rhizodat-go/journal"
 	recovery "github.com/rhizodat/rhizodat-go/recover"
 )
@@ -16,6 +17,10 @@ import (
 func inDoubt(ctx context.Context, r *rig, n int) {
 	cfg, err := rhizodat.ParseDSN(r.dsn())
 	must(err)
+	for name, store := range cfg.Stores { // as rhizorecover does
+		store.Options = postgres.Options{ControlConns: recovery.DefaultParallel}
+		cfg.Stores[name] = store
+	}
 	connector, err := rhizodat.NewConnector(cfg)
 	must(err)
 	defer func() { must(connector.Close()) }()

@@ -64,13 +64,13 @@ func (r *rig) dsn() string {
 	return "a=" + r.url("bank_a") + " b=" + r.url("bank_b") + " journal=" + r.url("coord")
 }
 
-func (r *rig) exec(ctx context.Context, server, database, sql string) error {
+func (r *rig) exec(ctx context.Context, server, database, text string) error {
 	c, err := pgx.Connect(ctx, r.servers[server].DSN(database))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.Close(ctx) }()
-	_, err = c.PgConn().Exec(ctx, sql).ReadAll()
+	_, err = c.PgConn().Exec(ctx, text).ReadAll()
 	return err
 }
 
@@ -96,12 +96,12 @@ func (r *rig) counters(ctx context.Context) (counters, error) {
 	return sum, nil
 }
 
-// open makes a pool of our driver that keeps n connections.
-func open(driver, dsn string, n int) *sql.DB {
+// open makes a pool that keeps one connection.
+func open(driver, dsn string) *sql.DB {
 	db, err := sql.Open(driver, dsn)
 	must(err)
-	db.SetMaxOpenConns(n)
-	db.SetMaxIdleConns(n)
+	db.SetMaxOpenConns(1)
+	db.SetMaxIdleConns(1)
 	return db
 }
 

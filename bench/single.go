@@ -10,10 +10,10 @@ import (
 
 // single measures (a): a DSN with one store against pgx/v5/stdlib.
 func single(ctx context.Context, r *rig, rounds int) {
-	pgxDB := open("pgx", r.url("bank_a"), 1)
-	again := open("pgx", r.url("bank_a"), 1) // the control pair
-	ours := open("rhizodat", "pg="+r.url("bank_a"), 1)
-	marked := open("rhizodat", "pg="+r.url("bank_a")+" markers=on", 1)
+	pgxDB := open("pgx", r.url("bank_a"))
+	again := open("pgx", r.url("bank_a")) // the control pair
+	ours := open("rhizodat", "pg="+r.url("bank_a"))
+	marked := open("rhizodat", "pg="+r.url("bank_a")+" markers=on")
 	defer closeAll(pgxDB, again, ours, marked)
 
 	work := []struct {

@@ -32,7 +32,7 @@ func (q quartiles) String() string {
 // paired runs ours and theirs in turn, rounds times, in an order that changes
 // each round, and returns the ratios theirs/ours of each round: above 1 ours is
 // faster. The machine's speed drifts; what is measured side by side does not.
-func paired(rounds int, ours, theirs func() time.Duration) (quartiles, time.Duration, time.Duration) {
+func paired(rounds int, ours, theirs func() time.Duration) (ratio quartiles, ourMedian, theirMedian time.Duration) {
 	var ratios, ourTimes, theirTimes []float64
 	for i := range rounds {
 		var o, t time.Duration

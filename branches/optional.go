@@ -125,7 +125,7 @@ type Prober interface {
 type Cleaner interface {
 	// RemoveMarkers deletes the markers of txns.
 	RemoveMarkers(ctx context.Context, txns []TxnID) error
-	// RemoveMarkersBefore deletes at most limit markers of units older than t
+	// RemoveMarkersBefore deletes at most limit markers of units born and staged before t
 	// that keep does not name, oldest first, and returns how many it deleted.
 	RemoveMarkersBefore(ctx context.Context, t time.Time, keep []TxnID, limit int) (int, error)
 }

@@ -100,6 +100,7 @@ func (r *Run) Session(store branches.Store) branches.Session {
 type Unit struct {
 	r       *Run
 	Txn     branches.TxnID
+	TxTime  hlc.Time // given at S3
 	GID     branches.GID
 	Key     string // the key that Wrote writes
 	Session branches.Session
@@ -110,9 +111,6 @@ type Unit struct {
 // storeName is the store's name in gids.
 const storeName = "s"
 
-// txTime is any time that a unit may have.
-var txTime = hlc.FromMillis(1_800_000_000_000)
-
 // Begin opens a branch of a new unit.
 func (r *Run) Begin(session branches.Session) *Unit {
 	txn, err := branches.NewTxnID()
@@ -120,7 +118,8 @@ func (r *Run) Begin(session branches.Session) *Unit {
 	return r.BeginAs(session, txn)
 }
 
-// BeginAs opens a branch of a unit whose id is given.
+// BeginAs opens a branch of a unit whose id is given. It is staged in the
+// millisecond it was born in, unless its TxTime is set to another.
 func (r *Run) BeginAs(session branches.Session, txn branches.TxnID) *Unit {
 	branch, err := session.Begin(r.Ctx, branches.BeginOptions{Txn: txn, Shared: true})
 	r.Must("begin", err)
@@ -128,7 +127,7 @@ func (r *Run) BeginAs(session branches.Session, txn branches.TxnID) *Unit {
 		r.Fatalf("begin: no branch and no error")
 	}
 	return &Unit{
-		r: r, Txn: txn, GID: branches.NewGID(txn, storeName), Key: "k" + rand.Text(),
+		r: r, Txn: txn, TxTime: hlc.FromMillis(txn.Time().UnixMilli()) + 1, GID: branches.NewGID(txn, storeName), Key: "k" + rand.Text(),
 		Session: session, Branch: branch,
 	}
 }
@@ -165,7 +164,7 @@ func (u *Unit) Wrote() *Unit { return u.Exec(u.r.Write(u.Key)) }
 // try is Stage.
 func (u *Unit) try(onePhase bool) error {
 	var err error
-	u.staged, err = u.Stage(u.r.Ctx, branches.Unit{Txn: u.Txn, TxTime: txTime, OnePhase: onePhase, Marker: true})
+	u.staged, err = u.Stage(u.r.Ctx, branches.Unit{Txn: u.Txn, TxTime: u.TxTime, OnePhase: onePhase, Marker: true})
 	return err
 }
 
@@ -202,7 +201,7 @@ func (u *Unit) Prepared() *Unit {
 func (u *Unit) Ref() branches.Ref {
 	return branches.Ref{
 		Txn: u.Txn, Store: storeName, GID: u.GID, TwoPhase: u.staged.Vote == branches.VotePrepare,
-		TxTime: txTime, Payload: u.staged.Payload,
+		TxTime: u.TxTime, Payload: u.staged.Payload,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/hlc"
 )
 
 func installs(r *Run) {
@@ -113,6 +114,10 @@ func cleansByAge(r *Run) {
 	for i := range old {
 		old[i] = r.BeginAs(session, bornAt(day.Add(time.Duration(i)*time.Hour), byte(i))).Wrote().Committed()
 	}
+	// One was open for days: a lost answer to its COMMIT is settled by its marker.
+	long := r.BeginAs(session, bornAt(day, 9)).Wrote()
+	long.TxTime = hlc.FromMillis(day.Add(100 * time.Hour).UnixMilli())
+	long.Committed()
 	n, err := cleaner.RemoveMarkersBefore(r.Ctx, day.Add(3*time.Hour), []branches.TxnID{old[1].Txn}, 1)
 	r.Must("remove markers", err)
 	if n != 1 {
@@ -127,7 +132,8 @@ func cleansByAge(r *Run) {
 	r.Fate(store, old[1].Txn, branches.FateApplied, "of a unit that is kept")
 	r.Fate(store, old[2].Txn, branches.FateAbsent, "of an old unit")
 	r.Fate(store, old[3].Txn, branches.FateApplied, "of a unit as old as the bound")
-	r.Must("remove markers", cleaner.RemoveMarkers(r.Ctx, []branches.TxnID{old[1].Txn, old[3].Txn}))
+	r.Fate(store, long.Txn, branches.FateApplied, "of an old unit that was staged lately")
+	r.Must("remove markers", cleaner.RemoveMarkers(r.Ctx, []branches.TxnID{old[1].Txn, old[3].Txn, long.Txn}))
 }
 
 // bornAt makes a dat_txn of that millisecond.

@@ -3,12 +3,14 @@ package clickhouse
 import (
 	"context"
 	"encoding/binary"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/hlc"
 )
 
 var _ branches.Cleaner = (*Store)(nil)
@@ -31,14 +33,15 @@ func txnList(txns []branches.TxnID) string {
 	return strings.Join(texts, ",")
 }
 
-// RemoveMarkersBefore deletes at most limit markers of units that began before t,
-// oldest first. A dat_txn begins with its time; ClickHouse orders a UUID by its
+// RemoveMarkersBefore deletes at most limit markers of units that began and were
+// staged before t, oldest first. A dat_txn begins with its time; ClickHouse orders a UUID by its
 // second half, so it is the text that is compared.
 func (s *Store) RemoveMarkersBefore(ctx context.Context, t time.Time, keep []branches.TxnID, limit int) (int, error) {
 	if limit <= 0 {
 		return 0, nil
 	}
-	query := "SELECT DISTINCT toString(dat_txn) AS txn FROM " + s.applied + " WHERE txn<'" + firstOf(t).String() + "'"
+	query := "SELECT DISTINCT toString(dat_txn) AS txn FROM " + s.applied + " WHERE txn<'" + firstOf(t).String() + "'" +
+		" AND dat_tx_time<" + strconv.FormatInt(int64(hlc.FromMillis(t.UnixMilli())), 10)
 	if len(keep) > 0 {
 		query += " AND dat_txn NOT IN (" + txnList(keep) + ")"
 	}

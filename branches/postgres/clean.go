@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/hlc"
 )
 
 var _ branches.Cleaner = (*Store)(nil)
@@ -19,9 +20,10 @@ func (s *Store) RemoveMarkers(ctx context.Context, txns []branches.TxnID) error 
 	return s.explain("remove markers", err)
 }
 
-// RemoveMarkersBefore deletes at most limit markers of units that began before
-// t, oldest first. A dat_txn begins with its time, so the primary key finds
-// them.
+// RemoveMarkersBefore deletes at most limit markers of units that began and were
+// staged before t, oldest first. A dat_txn begins with its time, so the primary
+// key finds them. The marker's own time keeps that of a unit that was open for
+// long: without it a lost answer to its COMMIT would be settled as "never".
 func (s *Store) RemoveMarkersBefore(ctx context.Context, t time.Time, keep []branches.TxnID, limit int) (int, error) {
 	if limit <= 0 {
 		return 0, nil
@@ -31,7 +33,9 @@ func (s *Store) RemoveMarkersBefore(ctx context.Context, t time.Time, keep []bra
 		return 0, s.explain("remove markers", err)
 	}
 	n, err := s.deleteMarkers(ctx, "dat_txn IN (SELECT dat_txn FROM "+names.applied+
-		" WHERE dat_txn < "+literalTxn(firstAt(t))+" AND dat_txn <> ALL ("+literalTxns(keep)+")"+
+		" WHERE dat_txn < "+literalTxn(firstAt(t))+
+		" AND dat_tx_time < "+literalInt(int64(hlc.FromMillis(t.UnixMilli())))+
+		" AND dat_txn <> ALL ("+literalTxns(keep)+")"+
 		" ORDER BY dat_txn LIMIT "+literalInt(int64(limit))+")")
 	return n, s.explain("remove markers", err)
 }
