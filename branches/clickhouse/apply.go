@@ -31,6 +31,7 @@ type batch struct {
 	lists     []payloadTable // more than one where INSERTs named different columns
 	first     int            // of lists in the branch: part of their tokens
 	replacing bool
+	told      bool // the log knows that it was torn
 }
 
 func newRun(gid branches.GID, txn branches.TxnID, time hlc.Time, p *payload) *run {

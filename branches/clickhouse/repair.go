@@ -23,12 +23,14 @@ const deleteTime = 20 * time.Second
 // no others, and only while no marker stands (C1). Whether it did is counted
 // afterwards, never believed.
 func (s *Store) repair(ctx context.Context, r *run, b *batch, seen sighting) error {
-	want := b.before(len(b.lists))
-	s.opts.Logger.WarnContext(ctx, "rhizodat: rows of a unit are incomplete in a table: deleting them to insert them again",
-		"store", s.name, "dat_txn", r.txn, "table", b.name.String(), "rows", seen.rows, "want", want)
 	condition := "dat_txn=" + literalTxn(r.txn)
 	if !guard.Off(guard.Parts) {
 		condition += " AND _part IN (" + textList(seen.parts) + ")"
+	}
+	if !b.told {
+		b.told = true
+		s.opts.Logger.WarnContext(ctx, "rhizodat: rows of a unit are incomplete in a table: deleting them to insert them again",
+			"store", s.name, "dat_txn", r.txn, "table", b.name.String(), "rows", seen.rows, "want", b.before(len(b.lists)))
 	}
 	err := s.deleteRows(ctx, b.name, r.txn, condition+" AND "+s.noMarker(r.txn))
 	s.reach(momentDeleted)
