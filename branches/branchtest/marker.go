@@ -72,7 +72,7 @@ func settleWhileRunning(r *Run) {
 	answer := r.settling(u.Txn)
 	err := u.Commit(r.Ctx)
 	fate := <-answer
-	if fate == branches.FateNever && r.Vote == branches.VoteApply {
+	if fate == branches.FateNever {
 		if err == nil {
 			r.Errorf("commit of what was settled as never = nil")
 		}
@@ -97,8 +97,8 @@ func settleBeforeRollback(r *Run) {
 	r.same(u)
 }
 
-// settling asks until it is answered, as a coordinator does. It fails the item
-// if that is while a commit is still open that the store knows of.
+// settling asks until it is answered, as a coordinator does. An answer that
+// comes before the commit is sent must not be that it was applied.
 func (r *Run) settling(txn branches.TxnID) <-chan branches.Fate {
 	store := r.Store()
 	answer := make(chan branches.Fate, 1)
@@ -115,8 +115,8 @@ func (r *Run) settling(txn branches.TxnID) <-chan branches.Fate {
 	defer cancel()
 	select {
 	case fate := <-answer:
-		if r.Vote != branches.VoteApply {
-			r.Fatalf("settle = %s while the commit is still open", fate)
+		if fate == branches.FateApplied {
+			r.Fatalf("settle = %s before the commit was sent", fate)
 		}
 		answer <- fate
 	case <-waited.Done():

@@ -17,6 +17,7 @@ type part struct {
 	text    string
 	args    []string
 	literal string
+	once    bool // the text names a gid: it is of no use to any other unit
 }
 
 // send sends parts as one message and waits for all answers. The first error
@@ -27,6 +28,10 @@ func (s *Session) send(ctx context.Context, parts ...part) (answers, error) {
 	}
 	batch := &pgconn.Batch{}
 	for _, p := range parts {
+		if p.once {
+			batch.ExecParams(p.text, nil, nil, nil, nil)
+			continue
+		}
 		name, err := s.plan(ctx, p.text)
 		if err != nil {
 			return nil, err

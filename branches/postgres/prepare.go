@@ -11,8 +11,9 @@ import (
 
 const tagPrepare = "PREPARE TRANSACTION"
 
-// Prepare is S5. Its answer is believed by the command tag alone. After it the
-// session is idle and free for the next unit.
+// Prepare is S5, and S3 too where Stage left it to this message. Its answer is
+// believed by the command tag alone. After it the session is idle and free for
+// the next unit.
 func (b *Branch) Prepare(ctx context.Context, gid branches.GID) error {
 	if b.vote == branches.VoteReadOnly {
 		return b.alive(ctx)
@@ -24,11 +25,13 @@ func (b *Branch) Prepare(ctx context.Context, gid branches.GID) error {
 	defer b.leave()
 	s := b.session
 	s.unsynced = false
-	got, err := ask(ctx, s.client(), "PREPARE TRANSACTION "+literal)
+	got, err := b.sendPrepare(ctx, part{text: "PREPARE TRANSACTION " + literal, once: true})
 	switch {
 	case err == nil && got.last() != tagPrepare && !guard.Off(guard.Tag):
 		// The transaction had failed unseen; the server has rolled it back.
 		return s.store.fail("prepare branch", &aborted{b.doom})
+	case err == nil && b.unmarked(got):
+		return branches.Unknown(b.stageError(errMarkerRefused)) // to be rolled back by its gid
 	case err == nil && s.unsynced:
 		// The tag is the normal one, and the standby does not have it.
 		return branches.Unknown(s.store.fail("prepare branch", errUnsynced))
@@ -36,12 +39,48 @@ func (b *Branch) Prepare(ctx context.Context, gid branches.GID) error {
 		return nil
 	case answered(err):
 		b.cleanUp(ctx)
-		return s.store.explainPrepare(err)
+		return b.prepareError(err)
 	case unsent(err):
 		_ = s.conn.Close() // which rolls back: nobody has prepared it
 		return s.store.fail("prepare branch", err)
 	}
 	return branches.Unknown(s.store.fail("prepare branch", err))
+}
+
+// sendPrepare sends PREPARE, behind the work of S3 if that is still to be done.
+func (b *Branch) sendPrepare(ctx context.Context, prepare part) (answers, error) {
+	if b.marker == nil {
+		return ask(ctx, b.session.client(), prepare.text)
+	}
+	names, err := b.session.store.known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	got, err := b.session.send(ctx,
+		part{text: checkConstraints},
+		part{text: forced + ",pg_catalog.current_setting('role')"},
+		part{text: leaveRole},
+		names.mark(*b.marker, "", ""),
+		prepare)
+	b.elsewhere = got.cell(1, 2) != "none"
+	return got, err
+}
+
+// unmarked is true of a prepared transaction whose marker a trigger or a rule
+// suppressed. It must not be committed, for nothing would prove that it was.
+func (b *Branch) unmarked(got answers) bool { return b.marker != nil && got.affected(3) != 1 }
+
+// prepareError says what an answered error of PREPARE's message means: it is
+// that of PREPARE, or of the work of S3 before it. The branch is rolled back.
+func (b *Branch) prepareError(err error) error {
+	switch code(err) {
+	case codeNotSupported, codeNotInState, codeOutOfMemory:
+		return b.session.store.explainPrepare(err)
+	}
+	if b.marker != nil {
+		return b.stageError(err)
+	}
+	return b.session.store.explainPrepare(err)
 }
 
 var errUnsynced = errors.New("the server gave up waiting for synchronous replication")

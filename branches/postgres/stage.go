@@ -24,8 +24,9 @@ const (
 // and under the role that the application chose.
 const checkConstraints = "SET CONSTRAINTS ALL IMMEDIATE"
 
-// Stage is S3. It is one message, and the vote is in its answers; with
-// unit.OnePhase it is left to the message of COMMIT.
+// Stage is S3. It is one message, and the vote is in its answers. Where the vote
+// is certain it waits for nothing: the message then goes with the one that ends
+// the branch, COMMIT or PREPARE.
 func (b *Branch) Stage(ctx context.Context, unit branches.Unit) (branches.Staged, error) {
 	// A failed transaction answers COMMIT and PREPARE with ROLLBACK and no error.
 	if err := b.Doomed(); err != nil {
@@ -48,8 +49,8 @@ func (b *Branch) Stage(ctx context.Context, unit branches.Unit) (branches.Staged
 	case readOnly:
 		b.plain = true
 		return b.votes(branches.VoteReadOnly), nil
-	case unit.OnePhase:
-		// The schema is found now: a COMMIT must not wait for another connection.
+	case unit.OnePhase || b.Wrote():
+		// The schema is found now: the end must not wait for another connection.
 		if _, err := b.session.store.known(ctx); err != nil {
 			return branches.Staged{}, b.stageError(err)
 		}

@@ -168,8 +168,11 @@ func TestDeferredConstraint(t *testing.T) {
 		u := begin(t, session, branches.BeginOptions{Shared: true})
 		u.exec("INSERT INTO child VALUES ('nobody')")
 		_, err := u.stage(branches.Unit{OnePhase: onePhase})
-		if onePhase && err == nil {
+		switch {
+		case err == nil && onePhase:
 			err = u.Commit(t.Context())
+		case err == nil:
+			err = u.Prepare(t.Context(), u.gid)
 		}
 		pgErr, ok := errors.AsType[*pgconn.PgError](err)
 		if !ok || pgErr.Code != "23503" || branches.Classify(store, err) != branches.Constraint || branches.IsUnknown(err) {
@@ -200,8 +203,17 @@ func TestMarkerSuppressed(t *testing.T) {
 			u := begin(t, connect(t, p.open(postgres.Options{})), branches.BeginOptions{Shared: true})
 			u.exec("INSERT INTO t VALUES ('a', 1)")
 			_, err := u.stage(branches.Unit{OnePhase: onePhase})
-			if onePhase && err == nil {
+			switch {
+			case err == nil && onePhase:
 				err = u.Commit(t.Context())
+			case err == nil:
+				// Prepared, and not to be committed: it is rolled back by its gid.
+				if err = u.Prepare(t.Context(), u.gid); branches.IsUnknown(err) {
+					if abort := p.open(postgres.Options{}).Abort(t.Context(), u.ref()); abort != nil {
+						t.Error(abort)
+					}
+					err = errors.Unwrap(err)
+				}
 			}
 			if err == nil || branches.IsUnknown(err) {
 				t.Errorf("one phase %t: a suppressed marker = %v, want an error", onePhase, err)

@@ -127,13 +127,10 @@ func (s *session) notCreated(ctx context.Context, q *statements, txn branches.Tx
 func (s *session) Prepare(ctx context.Context, d journal.Decision) error {
 	q, err := s.ready(ctx)
 	if err == nil {
-		err = s.change(ctx, q, d.Txn, journal.StatePrepared, Unforced, s.prepared(q, d))
+		err = s.change(ctx, q, d.Txn, journal.StatePrepared, Unforced,
+			Do(q.prepare, d.Txn.String(), s.j.nowMS(), int64(d.TxTime)))
 	}
 	return wrap("prepare journal record", err)
-}
-
-func (s *session) prepared(q *statements, d journal.Decision) Stmt {
-	return Do(q.prepare, d.Txn.String(), s.j.nowMS(), int64(d.TxTime))
 }
 
 // Decide implements journal.Session.
@@ -143,31 +140,23 @@ func (s *session) Decide(ctx context.Context, d journal.Decision) error {
 	}
 	q, err := s.ready(ctx)
 	if err == nil {
-		var stmts []Stmt
+		decide := Do(q.decide, d.Txn.String(), s.j.nowMS())
 		if d.WithPrepare {
-			stmts = append(stmts, s.prepared(q, d))
+			decide = Do(q.prepareAndDecide, d.Txn.String(), s.j.nowMS(), int64(d.TxTime))
 		}
-		stmts = append(stmts, Do(q.decide, d.Txn.String(), s.j.nowMS()))
-		err = s.change(ctx, q, d.Txn, journal.StateCommitted, Forced, stmts...)
+		err = s.change(ctx, q, d.Txn, journal.StateCommitted, Forced, decide)
 	}
 	return wrap("decide journal record", err)
 }
 
-// change runs compare-and-sets of one record. The last one's answer counts; one
-// before it that did nothing had been done already, or the last one fails too.
-func (s *session) change(ctx context.Context, q *statements, txn branches.TxnID, to journal.State, m Mode, stmts ...Stmt) error {
-	results, err := s.conn.Run(ctx, m, stmts...)
+// change runs the compare-and-set of one record.
+func (s *session) change(ctx context.Context, q *statements, txn branches.TxnID, to journal.State, m Mode, stmt Stmt) error {
+	res, err := single(ctx, s.conn, m, stmt)
 	if err != nil {
 		return err
 	}
-	var ok bool
-	for _, res := range results {
-		if ok, err = hit(res); err != nil {
-			return err
-		}
-	}
-	if ok {
-		return nil
+	if ok, err := hit(res); ok || err != nil {
+		return err
 	}
 	// What stands instead helps the caller; that this write lost is known
 	// without it.

@@ -16,6 +16,7 @@ type statements struct {
 
 	create, whyNot             string // S4
 	prepare, decide, abort     string // S6, S7, presumed abort
+	prepareAndDecide           string // S6 and S7 in one
 	forbid                     string // ABORTED inserted when there is no record
 	state, read                string
 	finish, harden             string // S10
@@ -61,8 +62,12 @@ func (q *statements) change(to journal.State, set string, condition string) stri
 }
 
 // expecting is the compare of every compare-and-set.
-func expecting(to journal.State) string {
-	return ` AND state ` + inStates(journal.Sources(to)...)
+func expecting(to ...journal.State) string {
+	var from []journal.State
+	for _, s := range to {
+		from = append(from, journal.Sources(s)...)
+	}
+	return ` AND state ` + inStates(from...)
 }
 
 func (q *statements) commits() {
@@ -88,6 +93,14 @@ func (q *statements) commits() {
 		condition = one
 	}
 	q.decide = q.change(journal.StateCommitted, ``, condition)
+	// Both transitions in one statement: the record goes from where S6 finds it,
+	// or has left it, to COMMITTED, and nobody can see it in between (docs/adr/0002).
+	condition = one + expecting(journal.StatePrepared, journal.StateCommitted)
+	if guard.Off(guard.Conditional) {
+		condition = one
+	}
+	q.prepareAndDecide = q.change(journal.StateCommitted,
+		`, dat_tx_time = {greatest}(coalesce(dat_tx_time, 0), CAST($3 AS bigint))`, condition)
 	q.abort = q.change(journal.StateAborted, ``, one+expecting(journal.StateAborted))
 	// It waits on the key for a lost S4 that is still committing.
 	q.forbid = q.text(`INSERT INTO {journal} (dat_txn, state, dat_tx_time, branches, created_ms, updated_ms)
