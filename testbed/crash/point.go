@@ -21,6 +21,13 @@ func insert(store string, stores string) string {
 	return "store:" + store + " INSERT INTO public.ledger VALUES ('" + plan.Txn + "', " + stores + ", 1)"
 }
 
+// insertUnseen is insert, of which the driver sees no command tag: only the
+// server knows that it wrote, so that S3 is a message of its own.
+func insertUnseen(store string, stores string) string {
+	return "store:" + store + " WITH seen AS (INSERT INTO public.ledger VALUES ('" + plan.Txn + "', " + stores +
+		", 1) RETURNING 1) SELECT count(*) FROM seen"
+}
+
 const readC = "store:c SELECT pg_advisory_xact_lock(1)"
 
 func (s shape) work() []string {

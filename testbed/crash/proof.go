@@ -42,7 +42,7 @@ func allProofs() []proof {
 	return []proof{
 		{
 			guard: guard.Tag, story: "the transaction in b fails unseen, and PREPARE TRANSACTION answers ROLLBACK",
-			plan: plan.Plan{Work: two, Spoil: "b"},
+			plan: plan.Plan{Work: []string{insert("a", "2"), insertUnseen("b", "2")}, Spoil: "b"},
 		},
 		{
 			guard: guard.Order, story: "the coordinator dies before S7, having sent COMMIT PREPARED",

@@ -27,7 +27,8 @@ type Plan struct {
 	// Split writes S6 and S7 as two requests.
 	Split bool
 	// Spoil names a store whose transaction fails behind the driver's back at
-	// S5.before:STORE, so that PREPARE TRANSACTION answers ROLLBACK.
+	// S5.before:STORE, so that PREPARE TRANSACTION answers ROLLBACK, or raises
+	// where the work of S3 goes with it.
 	Spoil string
 }
 
