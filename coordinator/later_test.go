@@ -66,6 +66,7 @@ func TestDoneIsBatchedAndNeverWaitedFor(t *testing.T) {
 		s, b := newBatchingScene(t.Context(), "a", "b")
 		s.world.Play(fake.Script{call(trace.Journal, trace.Done, 0): {Kind: fake.Slow, D: time.Second}})
 		commitAll(s, 1, 1, ab)
+		sleep(s, 30*time.Millisecond) // its DONE is under way
 		commitAll(s, 2, 4, ab)
 		for _, e := range s.ended {
 			if e.Took >= time.Second {
@@ -85,16 +86,27 @@ func TestDoneIsBatchedAndNeverWaitedFor(t *testing.T) {
 	})
 }
 
-// TestOneClientsDoneIsSentAtOnce: there is no timer to wait for.
-func TestOneClientsDoneIsSentAtOnce(t *testing.T) {
+// TestDoneGathersForAMoment: what finishes within it is one write, and no Commit
+// waits for it.
+func TestDoneGathersForAMoment(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		t.Helper()
 		s, b := newBatchingScene(t.Context(), "a", "b")
 		for n := 1; n <= 3; n++ {
-			commitAll(s, n, n, ab)
-			sleep(s, 10*time.Millisecond)
-			if got := s.states(n, n); got[journal.StateDone] != 1 || len(b.batches) != n {
-				t.Errorf("10ms after commit %d: record %v, %d batches", n, got, len(b.batches))
+			commitAll(s, 2*n-1, 2*n-1, ab)
+			sleep(s, 5*time.Millisecond)
+			commitAll(s, 2*n, 2*n, ab)
+			if got := s.states(2*n-1, 2*n); got[journal.StateCommitted] != 2 {
+				t.Errorf("at once after commit %d: records %v, want both COMMITTED", n, got)
+			}
+			sleep(s, 25*time.Millisecond)
+			if got := s.states(2*n-1, 2*n); got[journal.StateDone] != 2 || len(b.batches) != n {
+				t.Errorf("25ms after commit %d: records %v, %d batches", n, got, len(b.batches))
+			}
+		}
+		for _, e := range s.ended {
+			if e.Took >= 20*time.Millisecond {
+				t.Errorf("a Commit took %s", e.Took)
 			}
 		}
 		if err := s.settle(); err != nil {
