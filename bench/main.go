@@ -14,6 +14,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
+	"runtime/pprof"
 
 	"github.com/rhizodat/rhizodat-go"
 )
@@ -22,8 +24,15 @@ func main() {
 	rounds := flag.Int("rounds", 9, "interleaved rounds of each measurement")
 	only := flag.String("only", "", "one part: single, double or recovery")
 	records := flag.Int("records", 1000, "transactions in doubt for the recovery part")
+	profile := flag.String("cpuprofile", "", "write a CPU profile of this process to a file")
 	flag.Parse()
 	ctx := context.Background()
+	if *profile != "" {
+		file, err := os.Create(*profile)
+		must(err)
+		must(pprof.StartCPUProfile(file))
+		defer pprof.StopCPUProfile()
+	}
 
 	r, err := newRig(ctx)
 	must(err)

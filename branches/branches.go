@@ -110,7 +110,9 @@ type BeginOptions struct {
 type Branch interface {
 	// Stage is S3: everything likely to fail is checked here, the marker is
 	// written, a payload is encoded. It votes on how the branch is to end.
-	// When unit.OnePhase is set the branch may put its work off to Commit.
+	// When unit.OnePhase is set the branch may put its work off to Commit; one that
+	// is certain to vote VotePrepare may put off to Prepare what would cost it a
+	// request of its own.
 	Stage(ctx context.Context, unit Unit) (Staged, error)
 
 	// Prepare is S5. For a branch that voted VoteReadOnly it proves that the
