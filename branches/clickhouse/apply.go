@@ -121,7 +121,7 @@ func (s *Store) apply(ctx context.Context, r *run, untried bool) (branches.Fate,
 
 // rounds bounds the tries of one call. What is not done by then is tried again by
 // the caller, with its own patience.
-const rounds = 10
+const rounds = 20
 
 // fill brings one table to its rows. It returns FateAbsent when they are there,
 // and otherwise the fate that another has written meanwhile.
@@ -130,32 +130,40 @@ func (s *Store) fill(ctx context.Context, r *run, b *batch, untried bool) (branc
 		return branches.FateAbsent, s.insertAll(ctx, r, b)
 	}
 	var last error
-	fresh := false
 	if untried {
 		if last = s.insertAll(ctx, r, b); !again(ctx, last) {
 			return branches.FateUnknown, last
 		}
 	}
+	fresh := false
+	var suspect *sighting // a torn insert, seen once
 	for range rounds {
 		if err := s.quiet(ctx, r.gid); err != nil {
 			return branches.FateUnknown, err
 		}
+		s.reach(momentQuiet)
 		seen, err := s.count(ctx, b.name, r.txn)
 		if err != nil || seen.fate != branches.FateAbsent {
 			return seen.fate, err
 		}
 		done, torn := b.complete(seen.rows)
-		if !torn && done == len(b.lists) {
+		switch {
+		case !torn && done == len(b.lists):
 			return branches.FateAbsent, nil
-		}
-		s.reach(momentCounted)
-		if torn {
-			fresh = true
-			last = s.repair(ctx, r, b, seen)
-		} else {
+		case !torn:
+			suspect = nil
+			s.reach(momentCounted)
 			last = s.insert(ctx, r, b, done, fresh)
 			// An insert that left nothing and no error was taken for a repetition.
 			fresh = true
+		case !guard.Off(guard.Twice) && (suspect == nil || !suspect.same(seen)):
+			// It may be an insert that began after the server was quiet (C5).
+			suspect = &seen
+			continue
+		default:
+			suspect, fresh = nil, true
+			s.reach(momentCounted)
+			last = s.repair(ctx, r, b, seen)
 		}
 		if !again(ctx, last) {
 			return branches.FateUnknown, last

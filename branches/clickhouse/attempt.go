@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/rhizodat/rhizodat-go/branches"
@@ -83,19 +84,24 @@ type sighting struct {
 	fate  branches.Fate // the unit's marker, at the same look
 }
 
+// same reports whether nothing has changed between two looks.
+func (s sighting) same(other sighting) bool {
+	return s.rows == other.rows && slices.Equal(s.parts, other.parts)
+}
+
 // count looks at a table, and at the marker in the same request.
 func (s *Store) count(ctx context.Context, name tableName, txn branches.TxnID) (sighting, error) {
 	var rows, markers uint64
 	var latest int64
 	var seen sighting
-	_, err := s.row(ctx, "SELECT count(),groupUniqArray(_part),"+
+	_, err := s.row(ctx, "SELECT count(),arraySort(groupUniqArray(_part)),"+
 		"(SELECT count() FROM "+s.applied+" WHERE dat_txn="+literalTxn(txn)+"),"+
 		"(SELECT max(dat_tx_time) FROM "+s.applied+" WHERE dat_txn="+literalTxn(txn)+")"+
 		" FROM "+name.quoted()+" WHERE dat_txn="+literalTxn(txn), &rows, &seen.parts, &markers, &latest)
 	if err != nil {
 		return seen, s.vanished(name, txn, err)
 	}
-	seen.rows, seen.fate = int(rows), fateOf(markers, latest) //nolint:gosec // rows of one unit
+	seen.rows, seen.fate = int(rows), fateOf(markers, latest)
 	return seen, nil
 }
 

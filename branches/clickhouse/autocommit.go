@@ -65,7 +65,7 @@ func (s *Store) resolve(ctx context.Context, b *Branch, err error) error {
 // known takes the mark of an unknown outcome off.
 func known(err error) error {
 	for branches.IsUnknown(err) {
-		inner, ok := err.(interface{ Unwrap() error }) //nolint:errorlint // the chain is walked here, link by link
+		inner, ok := err.(interface{ Unwrap() error })
 		if !ok || inner.Unwrap() == nil {
 			return err
 		}

@@ -139,9 +139,13 @@ func code(err error) int32 {
 // over.
 func answered(err error) bool { return code(err) != 0 }
 
-// missing reports whether err says that a table of ours is not there.
+// missing reports whether err says that a table of ours is not there. The server
+// names the table first and may show the whole query behind it.
 func missing(err error) bool {
 	ex, ok := errors.AsType[*client.Exception](err)
-	return ok && ex.Code == codeUnknownTable &&
-		(strings.Contains(ex.Message, appliedTable) || strings.Contains(ex.Message, metaTable))
+	if !ok || ex.Code != codeUnknownTable {
+		return false
+	}
+	named, _, _ := strings.Cut(ex.Message, " in scope ")
+	return strings.Contains(named, appliedTable) || strings.Contains(named, metaTable)
 }

@@ -67,6 +67,6 @@ func (s *Store) RemoveMarkersBefore(ctx context.Context, t time.Time, keep []bra
 // firstOf is the smallest id of a millisecond.
 func firstOf(t time.Time) uuid.UUID {
 	var id uuid.UUID
-	binary.BigEndian.PutUint64(id[:8], uint64(max(t.UnixMilli(), 0))<<16) //nolint:gosec // not negative
+	binary.BigEndian.PutUint64(id[:8], uint64(max(t.UnixMilli(), 0))<<16)
 	return id
 }

@@ -25,8 +25,8 @@
 //	  none                         insert them, by a statement that holds the
 //	                               condition itself: no row and no marker of this unit
 //	  all                          the next table
-//	  fewer, or more               an attempt was torn: delete the parts that were
-//	                               counted, and begin again
+//	  fewer, or more               an attempt was torn: look once more, and if nothing
+//	                               has moved delete the parts that were counted
 //	after the last table           the marker row
 //
 // INVARIANT C1: a statement that adds or takes rows of a unit says in its own
@@ -37,6 +37,11 @@
 // deletes after it never come back.
 // INVARIANT C4: the deduplication token of an attempt after a DELETE was never
 // used before: the server remembers tokens longer than rows.
+// INVARIANT C5: rows are taken for torn only after two equal looks at their parts
+// with a quiet server in between. An insert that began after the server was quiet
+// shows its parts one by one; while they are there no other begins (C1), and a
+// DELETE changes the names of parts. With one look a worker deleted the first part of
+// another's insert, which was then counted, and marked, as whole: rows were lost.
 //
 // Two tables of ours lie in the DSN's database: dat_applied holds the markers
 // (dat_txn, dat_tx_time; 0 is a tombstone: this unit never commits), dat_meta the

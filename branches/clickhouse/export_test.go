@@ -2,6 +2,7 @@ package clickhouse
 
 // Moments of a finisher at which a test may hold it.
 const (
+	Quiet    = string(momentQuiet)
 	Counted  = string(momentCounted)
 	Deleted  = string(momentDeleted)
 	Inserted = string(momentInserted)

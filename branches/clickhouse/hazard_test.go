@@ -80,6 +80,7 @@ func mustFinish(t *testing.T, store *clickhouse.Store, ref branches.Ref) {
 
 // insist calls again, as recovery does, what may answer "busy".
 func insist(t *testing.T, store *clickhouse.Store, ref branches.Ref) error {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for tries := 1; ; tries++ {
@@ -166,6 +167,7 @@ func eachWay(t *testing.T, test func(t *testing.T, p place, table string, open f
 // finished.
 func TestStoppedBeforeInsert(t *testing.T) {
 	eachWay(t, func(t *testing.T, p place, table string, open func() *clickhouse.Store) {
+		t.Helper()
 		ref := p.staged(t, open(), table, 50)
 		late := stopAt(t, open(), ref, clickhouse.Counted)
 		mustFinish(t, open(), ref)
@@ -177,6 +179,7 @@ func TestStoppedBeforeInsert(t *testing.T) {
 // Section 4, 12: the same, and the application has deleted the rows meanwhile.
 func TestStoppedBeforeInsertOfDeletedRows(t *testing.T) {
 	eachWay(t, func(t *testing.T, p place, table string, open func() *clickhouse.Store) {
+		t.Helper()
 		ref := p.staged(t, open(), table, 50)
 		late := stopAt(t, open(), ref, clickhouse.Counted)
 		mustFinish(t, open(), ref)
@@ -207,6 +210,7 @@ func (p place) tear(t *testing.T, store *clickhouse.Store, table string, ref bra
 // window the server remembers the blocks of the first try.
 func TestTorn(t *testing.T) {
 	eachWay(t, func(t *testing.T, p place, table string, open func() *clickhouse.Store) {
+		t.Helper()
 		ref := p.staged(t, open(), table, 50)
 		p.tear(t, open(), table, ref)
 		p.holds(t, table, ref, 25)
@@ -221,6 +225,7 @@ func TestTorn(t *testing.T) {
 // remembers the token.
 func TestTornToNothing(t *testing.T) {
 	eachWay(t, func(t *testing.T, p place, table string, open func() *clickhouse.Store) {
+		t.Helper()
 		ref := p.staged(t, open(), table, 50)
 		p.tear(t, open(), table, ref)
 		p.cluster.Exec(t, "TRUNCATE TABLE "+p.database+"."+table)
@@ -233,6 +238,7 @@ func TestTornToNothing(t *testing.T) {
 // repaired it, and has not come to its marker yet.
 func TestStoppedBeforeDelete(t *testing.T) {
 	eachWay(t, func(t *testing.T, p place, table string, open func() *clickhouse.Store) {
+		t.Helper()
 		ref := p.staged(t, open(), table, 50)
 		p.tear(t, open(), table, ref)
 		late := stopAt(t, open(), ref, clickhouse.Counted, clickhouse.Deleted)
@@ -252,6 +258,7 @@ func TestStoppedBeforeDelete(t *testing.T) {
 // The same, and the other is done with its marker too.
 func TestStoppedBeforeDeleteOfFinishedRows(t *testing.T) {
 	eachWay(t, func(t *testing.T, p place, table string, open func() *clickhouse.Store) {
+		t.Helper()
 		ref := p.staged(t, open(), table, 50)
 		p.tear(t, open(), table, ref)
 		late := stopAt(t, open(), ref, clickhouse.Counted)
@@ -264,6 +271,7 @@ func TestStoppedBeforeDeleteOfFinishedRows(t *testing.T) {
 // A crash between the insert and the marker: nothing is inserted or deleted again.
 func TestCutBeforeMarker(t *testing.T) {
 	eachWay(t, func(t *testing.T, p place, table string, open func() *clickhouse.Store) {
+		t.Helper()
 		ref := p.staged(t, open(), table, 50)
 		cut := open()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -288,6 +296,7 @@ func TestCutBeforeMarker(t *testing.T) {
 // Section 4, 12: DONE is lost, and the application has deleted some or all rows.
 func TestDeletedRowsStayAway(t *testing.T) {
 	eachWay(t, func(t *testing.T, p place, table string, open func() *clickhouse.Store) {
+		t.Helper()
 		for _, c := range []struct {
 			where string
 			left  int
@@ -304,6 +313,7 @@ func TestDeletedRowsStayAway(t *testing.T) {
 // More rows than expected are taken for torn, too.
 func TestTooManyRows(t *testing.T) {
 	eachWay(t, func(t *testing.T, p place, table string, open func() *clickhouse.Store) {
+		t.Helper()
 		ref := p.staged(t, open(), table, 50)
 		p.cluster.Exec(t, "INSERT INTO "+p.database+"."+table+" SELECT number, 'x', '"+ref.Txn.String()+"', 1 FROM numbers(70)")
 		mustFinish(t, open(), ref)
@@ -318,6 +328,7 @@ func TestWorkersAtOnce(t *testing.T) {
 		rounds, workers, rows = 30, 4, 5000
 	}
 	eachWay(t, func(t *testing.T, p place, table string, open func() *clickhouse.Store) {
+		t.Helper()
 		stores := make([]*clickhouse.Store, workers)
 		for i := range stores {
 			stores[i] = open()

@@ -93,11 +93,11 @@ func (b *Branch) outdated(ctx context.Context, name tableName, err error) (chang
 	s := b.session.store
 	before, lookErr := s.table(ctx, name)
 	if lookErr != nil {
-		return false, nil
+		return false, nil //nolint:nilerr // err stands as it is
 	}
 	now, lookErr := s.describe(ctx, []tableName{name})
 	if lookErr != nil || before.same(now[name]) {
-		return false, nil
+		return false, nil //nolint:nilerr // err stands as it is
 	}
 	if b.buffer.drop(name) {
 		return true, nil
@@ -219,6 +219,9 @@ func (l *rowList) evaluate(ctx context.Context, cells []chsql.Cell, which []int,
 	var parts []string
 	var args []any
 	for _, i := range which {
+		if strings.HasPrefix(cells[i].Text, "{") {
+			return &StatementError{Store: l.store.name, Reason: "a Map is written " + cells[i].Text, Way: "write map('key', value), or give it as an argument"}
+		}
 		parts = append(parts, "CAST(("+cells[i].Text+"),"+chsql.Text(l.columns[i].typ)+")")
 		args = append(args, a.of(cells[i])...)
 	}

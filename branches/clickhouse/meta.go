@@ -24,23 +24,23 @@ func decimalText(n int) string { return strconv.Itoa(n) }
 
 // Meta reads the row of dat_meta.
 func (s *Store) Meta(ctx context.Context) (branches.Meta, error) {
-	meta, _, err := s.readMeta(ctx)
+	meta, err := s.readMeta(ctx)
 	return meta, s.fail("read meta row", err)
 }
 
-func (s *Store) readMeta(ctx context.Context) (meta branches.Meta, version uint64, err error) {
+func (s *Store) readMeta(ctx context.Context) (meta branches.Meta, err error) {
 	var layout uint32
 	var place string
-	found, err := s.row(ctx, "SELECT version,layout,toString(store_id),journal_id,journal_place,sweeps FROM "+s.meta+
-		" ORDER BY version DESC LIMIT 1", &version, &layout, &meta.StoreID, &meta.JournalID, &place, &meta.Sweeps)
+	found, err := s.row(ctx, "SELECT layout,toString(store_id),journal_id,journal_place,sweeps FROM "+s.meta+
+		" ORDER BY version DESC LIMIT 1", &layout, &meta.StoreID, &meta.JournalID, &place, &meta.Sweeps)
 	switch {
 	case err != nil:
-		return branches.Meta{}, 0, err
+		return branches.Meta{}, err
 	case !found:
-		return branches.Meta{}, 0, branches.ErrNotInstalled
+		return branches.Meta{}, branches.ErrNotInstalled
 	}
 	meta.JournalPlace = branches.Place(place)
-	return meta, version, s.checkLayout(int(layout))
+	return meta, s.checkLayout(int(layout))
 }
 
 // Bind ties the store to a journal, where the row still equals old.
@@ -55,7 +55,7 @@ func (s *Store) Bind(ctx context.Context, old, bound branches.Meta) (bool, error
 // RaiseSweeps raises the counter to at least to.
 func (s *Store) RaiseSweeps(ctx context.Context, to int64) error {
 	for range rounds {
-		meta, _, err := s.readMeta(ctx)
+		meta, err := s.readMeta(ctx)
 		if err != nil || meta.Sweeps >= to {
 			return s.fail("raise sweeps", err)
 		}

@@ -197,7 +197,7 @@ func (b block) unpack(columns int) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := z.DecodeAll(b.packed, make([]byte, 0, b.raw))
+	raw, err := z.DecodeAll(b.packed, make([]byte, 0, min(b.raw, 1<<20)))
 	if err != nil || len(raw) != b.raw {
 		return nil, ErrPayload
 	}

@@ -103,7 +103,7 @@ func driverValue(v reflect.Value) (driver.Value, error) {
 		made.Elem().Set(v)
 		return made.Interface(), nil
 	}
-	if valuer, ok := v.Interface().(driver.Valuer); ok {
+	if valuer, ok := reflect.TypeAssert[driver.Valuer](v); ok {
 		return valuer.Value()
 	}
 	return v.Interface(), nil

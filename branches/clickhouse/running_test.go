@@ -58,6 +58,25 @@ func TestRunningIsWaitedFor(t *testing.T) {
 	}
 }
 
+// An attempt that begins after the server was found quiet is no torn insert
+// either.
+func TestRunningBeginsAfterQuiet(t *testing.T) {
+	p := newPlace(t, chtest.Server(t))
+	p.table(t, "r", 0)
+	store := p.open(t, chtest.Native, clickhouse.Options{Patience: time.Minute})
+	ref := p.staged(t, store, "r", 30)
+	late := stopAt(t, store, ref, clickhouse.Quiet)
+	done := p.attempt(t, "r", ref, 30)
+	late.goOn(t)
+	if err := <-done; err != nil {
+		t.Errorf("the attempt that ran: %v", err)
+	}
+	p.holds(t, "r", ref, 30)
+	if n := p.deletes(t, "r"); n != 0 {
+		t.Errorf("%d DELETEs of an insert that had only begun", n)
+	}
+}
+
 // One that runs too long is killed, and what it left is taken back.
 func TestRunningIsKilled(t *testing.T) {
 	p := newPlace(t, chtest.Server(t))
@@ -78,8 +97,8 @@ func TestSettleEndsARunningInsert(t *testing.T) {
 	p := newPlace(t, chtest.Server(t))
 	p.table(t, "r", 0)
 	store := p.open(t, chtest.Native, clickhouse.Options{Patience: 50 * time.Millisecond})
-	ref := p.staged(t, store, "r", 100)
-	done := p.attempt(t, "r", ref, 100)
+	ref := p.staged(t, store, "r", 800)
+	done := p.attempt(t, "r", ref, 800)
 	fate, err := store.Settle(t.Context(), ref.Txn)
 	if fate != branches.FateNever || err != nil {
 		t.Fatalf("settle = %s, %v", fate, err)

@@ -18,6 +18,11 @@ func (b *Branch) Stage(ctx context.Context, unit branches.Unit) (branches.Staged
 	if b.buffer.empty() {
 		return branches.Staged{Vote: branches.VoteReadOnly}, nil
 	}
+	sealed, err := b.buffer.payload()
+	if err != nil {
+		return branches.Staged{}, s.fail("stage branch", b.dooms(err))
+	}
+	b.payload = sealed
 	if unit.Marker {
 		if unit.TxTime <= 0 {
 			return branches.Staged{}, s.fail("stage branch", errNoTime)
@@ -26,11 +31,6 @@ func (b *Branch) Stage(ctx context.Context, unit branches.Unit) (branches.Staged
 			return branches.Staged{}, err
 		}
 	}
-	sealed, err := b.buffer.payload()
-	if err != nil {
-		return branches.Staged{}, s.fail("stage branch", b.dooms(err))
-	}
-	b.payload = sealed
 	staged := branches.Staged{Vote: branches.VoteApply, Payload: []byte{}}
 	if !unit.OnePhase {
 		staged.Payload = sealed.encode()

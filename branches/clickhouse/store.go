@@ -39,6 +39,7 @@ const maxDrift = time.Minute
 type moment string
 
 const (
+	momentQuiet    moment = "quiet"    // between a quiet server and the count
 	momentCounted  moment = "counted"  // between the count and what it leads to
 	momentDeleted  moment = "deleted"  // between the DELETE and the next count
 	momentInserted moment = "inserted" // between the last insert and the marker

@@ -32,7 +32,7 @@ type table struct {
 	server  column.ServerContext
 }
 
-type tableColumn struct{ name, typ, kind string }
+type tableColumn struct{ name, typ, kind, expression string }
 
 // insertable columns take a value. EPHEMERAL ones do, but only by name.
 func (c tableColumn) insertable() bool { return c.kind != "MATERIALIZED" && c.kind != "ALIAS" }
@@ -85,15 +85,15 @@ func (s *Store) describe(ctx context.Context, names []tableName) (map[tableName]
 	found := map[tableName]*table{}
 	err := s.each(ctx, describeText(strings.Join(list, ",")), func(scan func(...any) error) error {
 		t := &table{}
-		var columns, types, kinds []string
+		var columns, types, kinds, expressions []string
 		var version, zone string
 		var revision uint32
 		if err := scan(&t.name.database, &t.name.table, &t.id, &t.engine, &t.create, &t.policy,
-			&columns, &types, &kinds, &version, &zone, &revision); err != nil {
+			&columns, &types, &kinds, &expressions, &version, &zone, &revision); err != nil {
 			return err
 		}
 		for i := range columns {
-			t.columns = append(t.columns, tableColumn{columns[i], types[i], kinds[i]})
+			t.columns = append(t.columns, tableColumn{columns[i], types[i], kinds[i], expressions[i]})
 		}
 		t.server = serverContext(version, zone, revision)
 		found[t.name] = t
@@ -119,11 +119,12 @@ func (s *Store) describe(ctx context.Context, names []tableName) (map[tableName]
 // describeText reads tables and their columns. The columns come as arrays, in
 // the table's order.
 func describeText(list string) string {
-	return "SELECT t.database,t.name,toString(t.uuid),t.engine,t.create_table_query,t.storage_policy,c.names,c.types,c.kinds," +
+	return "SELECT t.database,t.name,toString(t.uuid),t.engine,t.create_table_query,t.storage_policy,c.names,c.types,c.kinds,c.expressions," +
 		"version(),timezone(),toUInt32(revision())" +
 		" FROM system.tables AS t INNER JOIN (" +
-		"SELECT database,table,groupArray(name) AS names,groupArray(type) AS types,groupArray(default_kind) AS kinds FROM (" +
-		"SELECT database,table,name,type,default_kind FROM system.columns WHERE (database,table) IN (" + list + ")" +
+		"SELECT database,table,groupArray(name) AS names,groupArray(type) AS types,groupArray(default_kind) AS kinds," +
+		"groupArray(default_expression) AS expressions FROM (" +
+		"SELECT database,table,name,type,default_kind,default_expression FROM system.columns WHERE (database,table) IN (" + list + ")" +
 		" ORDER BY database,table,position) GROUP BY database,table) AS c" +
 		" ON t.database=c.database AND t.name=c.table WHERE (t.database,t.name) IN (" + list + ")"
 }

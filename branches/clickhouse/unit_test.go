@@ -25,7 +25,7 @@ type unit struct {
 	staged branches.Staged
 }
 
-func connect(t testing.TB, store branches.Store) branches.Session {
+func connect(t *testing.T, store branches.Store) branches.Session {
 	t.Helper()
 	session, err := store.Connect(t.Context())
 	if err != nil {
@@ -35,7 +35,7 @@ func connect(t testing.TB, store branches.Store) branches.Session {
 	return session
 }
 
-func begin(t testing.TB, session branches.Session) *unit {
+func begin(t *testing.T, session branches.Session) *unit {
 	t.Helper()
 	txn, err := branches.NewTxnID()
 	if err != nil {
@@ -50,7 +50,7 @@ func begin(t testing.TB, session branches.Session) *unit {
 
 func (u *unit) gid() branches.GID { return branches.NewGID(u.txn, "s") }
 
-func (u *unit) stage(t testing.TB, onePhase bool) *unit {
+func (u *unit) stage(t *testing.T, onePhase bool) *unit {
 	t.Helper()
 	var err error
 	u.staged, err = u.Stage(t.Context(), branches.Unit{Txn: u.txn, TxTime: txTime, OnePhase: onePhase, Marker: true})
@@ -64,7 +64,7 @@ func (u *unit) stage(t testing.TB, onePhase bool) *unit {
 }
 
 // commit ends the unit in one phase.
-func (u *unit) commit(t testing.TB) {
+func (u *unit) commit(t *testing.T) {
 	t.Helper()
 	u.stage(t, true)
 	if err := u.Commit(t.Context()); err != nil {
@@ -73,7 +73,7 @@ func (u *unit) commit(t testing.TB) {
 }
 
 // finish lets another than its session insert the unit.
-func (u *unit) finish(t testing.TB, store branches.Store) {
+func (u *unit) finish(t *testing.T, store branches.Store) {
 	t.Helper()
 	ref := u.stage(t, false).ref()
 	if err := u.Rollback(t.Context()); err != nil {
@@ -85,7 +85,7 @@ func (u *unit) finish(t testing.TB, store branches.Store) {
 }
 
 // plain commits as a program with one store and no journal does.
-func (u *unit) plain(t testing.TB) {
+func (u *unit) plain(t *testing.T) {
 	t.Helper()
 	if err := u.Commit(t.Context()); err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func args(values ...any) []driver.NamedValue {
 	return list
 }
 
-func execute(t testing.TB, session branches.Session, query string, values ...any) {
+func execute(t *testing.T, session branches.Session, query string, values ...any) {
 	t.Helper()
 	if _, err := session.Exec(t.Context(), query, args(values...)); err != nil {
 		t.Fatalf("%s: %v", query, err)

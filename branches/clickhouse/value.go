@@ -43,7 +43,7 @@ func plain(v any) (any, error) {
 				return nil, nil //nolint:nilnil // NULL is a value
 			}
 			return x, nil
-		case big.Int: //nolint:copylocks // a number by value
+		case big.Int:
 			return &x, nil
 		case *client.JSON:
 			if x == nil {
@@ -131,7 +131,7 @@ func natural[T uint8 | uint16 | uint32 | uint64](high uint64) checker {
 		case u == 0 && i < 0:
 			return nil, errRange
 		case u == 0:
-			u = uint64(i)
+			u = uint64(i) //nolint:gosec // not negative
 		}
 		if u > high {
 			return nil, errRange
@@ -142,7 +142,7 @@ func natural[T uint8 | uint16 | uint32 | uint64](high uint64) checker {
 
 // bigInteger checks Int128 to UInt256.
 func bigInteger(bits int, negative bool) checker {
-	low, high := new(big.Int), new(big.Int).Lsh(big.NewInt(1), uint(bits)) //nolint:gosec // 128 or 256
+	low, high := new(big.Int), new(big.Int).Lsh(big.NewInt(1), uint(bits))
 	if negative {
 		high.Rsh(high, 1)
 		low.Neg(high)

@@ -32,6 +32,9 @@ const (
 	Token Name = "token"
 	// Quiet: nothing is counted while an attempt is running.
 	Quiet Name = "quiet"
+	// Twice: a torn insert is looked at twice before its rows are deleted. It may
+	// be one that has only just begun.
+	Twice Name = "twice"
 	// Inside: an insert holds its condition in its own statement. A worker may
 	// have slept since it counted.
 	Inside Name = "inside"
@@ -44,4 +47,4 @@ const (
 )
 
 // Names lists every guard.
-var Names = []Name{Tag, Order, Exists, Conditional, Marker, Forced, Token, Quiet, Inside, MarkerInside, Parts}
+var Names = []Name{Tag, Order, Exists, Conditional, Marker, Forced, Token, Quiet, Twice, Inside, MarkerInside, Parts}

@@ -1,5 +1,7 @@
 package chsql
 
+import "slices"
+
 // Kind is what a statement does.
 type Kind int
 
@@ -36,10 +38,8 @@ func KindOf(text string) (kind Kind, keyword string) {
 	case t.is("explain"):
 		return Read, t.text
 	}
-	for _, read := range reads {
-		if t.is(read) {
-			return Read, t.text
-		}
+	if slices.ContainsFunc(reads, t.is) {
+		return Read, t.text
 	}
 	return Change, t.text
 }
