@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -68,18 +69,19 @@ func (c *Cluster) Disconnect(tb testing.TB, database string) int {
 // holds a session, so tests may count backends and look for leaks.
 func (c *Cluster) session(tb testing.TB, database string, work func(context.Context, *pgx.Conn) error) {
 	tb.Helper()
+	if err := c.trySession(tb, database, work); err != nil {
+		tb.Fatalf("ask test database: %v", err)
+	}
+}
+
+func (c *Cluster) trySession(tb testing.TB, database string, work func(context.Context, *pgx.Conn) error) error {
+	tb.Helper()
 	// Detached: the context of a test has ended when its cleanups run.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), patience)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, c.DSN(database))
 	if err != nil {
-		tb.Fatalf("reach test database: %v", err)
+		return err
 	}
-	err = work(ctx, conn)
-	if closeErr := conn.Close(ctx); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		tb.Fatalf("ask test database: %v", err)
-	}
+	return errors.Join(work(ctx, conn), conn.Close(ctx))
 }

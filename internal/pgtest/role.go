@@ -1,10 +1,15 @@
 package pgtest
 
 import (
+	"context"
 	"crypto/rand"
+	"errors"
 	"net/url"
 	"slices"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Role is a login of a [Cluster].
@@ -39,12 +44,19 @@ func (c *Cluster) dropRole(tb testing.TB, role Role) {
 	if c.server != nil && !c.server.Running() {
 		return
 	}
-	// What it owns or was granted is per database.
+	// What it owns or was granted is per database. A parallel test may have
+	// dropped its own since they were listed.
 	c.mu.Lock()
 	databases := slices.Clone(c.databases)
 	c.mu.Unlock()
 	for _, database := range append(databases, "") {
-		c.Exec(tb, database, "DROP OWNED BY "+quote(role.Name)+" CASCADE")
+		err := c.trySession(tb, database, func(ctx context.Context, conn *pgx.Conn) error {
+			_, err := conn.Exec(ctx, "DROP OWNED BY "+quote(role.Name)+" CASCADE")
+			return err
+		})
+		if pgErr, ok := errors.AsType[*pgconn.PgError](err); err != nil && (!ok || pgErr.Code != "3D000") {
+			tb.Fatalf("drop role of a test: %v", err)
+		}
 	}
 	c.Exec(tb, "", "DROP ROLE "+quote(role.Name))
 }
