@@ -3,7 +3,9 @@
 //
 // It exits with 1 if a test failed, if a test was skipped, if a suite left
 // something out ("ran N, left out M" with M > 0), or if no test ran: where
-// this runs everything is installed, so that what did not run is a failure.
+// this runs everything is installed, so that what did not run is a failure. So
+// is a fixture's password anywhere in what the tests, the library or its
+// programs print or log; the line is not repeated.
 // The packages named by -may-leave-out may leave out items of a suite: adapters
 // that have not every optional ability.
 package main
@@ -38,8 +40,12 @@ type tally struct {
 	output                  map[key][]byte
 	failedIn                map[string]int // by package: to find failures that belong to no test
 	passed, failed, skipped int
-	leftOut                 int
+	leftOut, secrets        int
 }
+
+// secret is a password as internal/pgserver, internal/pgtest and their kin make
+// them.
+var secret = regexp.MustCompile(`fixture-[A-Z2-7]{20,}`)
 
 // suite is what suites say of themselves, or of other figures; it is shown
 // though their tests pass.
@@ -101,6 +107,11 @@ func (t *tally) line(line []byte) {
 }
 
 func (t *tally) keep(at key, e event) {
+	if secret.MatchString(e.Output) {
+		t.secrets++
+		t.say("a password was printed by " + at.pkg + " " + at.test + "\n")
+		e.Output = secret.ReplaceAllString(e.Output, "fixture-xxxxx")
+	}
 	if e.Test == "" {
 		if e.Output != "PASS\n" && e.Output != "FAIL\n" {
 			t.say(e.Output)
@@ -152,9 +163,12 @@ func (t *tally) sum() bool {
 	if t.leftOut > 0 {
 		t.say("suites left something out, which is a failure here\n")
 	}
+	if t.secrets > 0 {
+		t.say("passwords were printed, which is a failure\n")
+	}
 	if t.passed == 0 {
 		t.say("no test passed\n")
 	}
 	t.say(fmt.Sprintf("%d passed, %d failed, %d skipped\n", t.passed, t.failed, t.skipped))
-	return t.broken == nil && t.passed > 0 && t.failed == 0 && t.skipped == 0 && t.leftOut == 0
+	return t.broken == nil && t.passed > 0 && t.failed == 0 && t.skipped == 0 && t.leftOut == 0 && t.secrets == 0
 }

@@ -29,6 +29,8 @@ func TestTally(t *testing.T) {
 {"Action":"pass","Package":"small","Test":"B"}`, true, []string{"ran 3, left out 1 (no savepoints)", "1 passed, 0 failed, 0 skipped\n"}, "failure"},
 		"nothing left out": {`{"Action":"output","Package":"p","Test":"B","Output":"    x_test.go:7: ran 3, left out 0\n"}
 {"Action":"pass","Package":"p","Test":"B"}`, true, []string{"ran 3, left out 0", "1 passed, 0 failed, 0 skipped\n"}, "failure"},
+		"a password": {`{"Action":"output","Package":"p","Test":"A","Output":"dsn=postgres://u:fixture-ABCDEFGHIJKLMNOPQRSTUVWXYZ@h/d\n"}
+{"Action":"pass","Package":"p","Test":"A"}`, false, []string{"a password was printed by p A\n", "1 passed, 0 failed"}, "ABCDEFGH"},
 		"does not build": {pass + `{"ImportPath":"q","Action":"build-output","Output":"q.go:1: syntax error\n"}
 {"Action":"fail","Package":"q"}`, false, []string{"q.go:1: syntax error\n", "1 passed, 1 failed, 0 skipped\n"}, "noise"},
 		"panic ends the package": {`{"Action":"output","Package":"p","Test":"B","Output":"panic: in B\n"}
