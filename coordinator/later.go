@@ -86,7 +86,7 @@ func (l *later) done(ctx context.Context, txn branches.TxnID) {
 
 func (l *later) flush(ctx context.Context) {
 	for {
-		_ = l.c.wall.Sleep(l.retrying, gather) // not at all once it is closed
+		_ = l.c.wall.Sleep(l.retrying, gather) //nolint:contextcheck // the coordinator's life: not at all once it is closed
 		l.mu.Lock()
 		batch := l.owed
 		l.owed = nil
