@@ -94,9 +94,8 @@ func (s *Store) count(ctx context.Context, name tableName, txn branches.TxnID) (
 	var rows, markers uint64
 	var latest int64
 	var seen sighting
-	_, err := s.row(ctx, "SELECT count(),arraySort(groupUniqArray(_part)),"+
-		"(SELECT count() FROM "+s.applied+" WHERE dat_txn="+literalTxn(txn)+"),"+
-		"(SELECT max(dat_tx_time) FROM "+s.applied+" WHERE dat_txn="+literalTxn(txn)+")"+
+	_, err := s.row(ctx, "WITH (SELECT (count(),max(dat_tx_time)) FROM "+s.applied+" WHERE dat_txn="+literalTxn(txn)+") AS marker"+
+		" SELECT count(),arraySort(groupUniqArray(_part)),marker.1,marker.2"+
 		" FROM "+name.quoted()+" WHERE dat_txn="+literalTxn(txn), &rows, &seen.parts, &markers, &latest)
 	if err != nil {
 		return seen, s.vanished(name, txn, err)

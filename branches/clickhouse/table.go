@@ -3,7 +3,6 @@ package clickhouse
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -49,7 +48,7 @@ func (t *table) column(name string) (tableColumn, bool) {
 
 // same reports whether rows that were checked against t fit other.
 func (t *table) same(other *table) bool {
-	return t.id == other.id && t.engine == other.engine && slices.Equal(t.columns, other.columns)
+	return t.id == other.id && (t.create == other.create || t.engine == other.engine && slices.Equal(t.columns, other.columns))
 }
 
 // table returns a table as it was last seen, or asks for it.
@@ -76,24 +75,17 @@ func (s *Store) forget(names ...tableName) {
 	}
 }
 
-// describe asks for tables, all in one request. One that is not there is an error.
+// describe asks for tables. One that is not there is an error. What a table is
+// made of stands in its CREATE TABLE, so its columns are only read when that is
+// not the one that is known.
 func (s *Store) describe(ctx context.Context, names []tableName) (map[tableName]*table, error) {
-	list := make([]string, len(names))
-	for i, name := range names {
-		list[i] = "(" + chsql.Text(name.database) + "," + chsql.Text(name.table) + ")"
-	}
 	found := map[tableName]*table{}
-	err := s.each(ctx, describeText(strings.Join(list, ",")), func(scan func(...any) error) error {
+	err := s.each(ctx, describeText(names), func(scan func(...any) error) error {
 		t := &table{}
-		var columns, types, kinds, expressions []string
 		var version, zone string
 		var revision uint32
-		if err := scan(&t.name.database, &t.name.table, &t.id, &t.engine, &t.create, &t.policy,
-			&columns, &types, &kinds, &expressions, &version, &zone, &revision); err != nil {
+		if err := scan(&t.name.database, &t.name.table, &t.id, &t.engine, &t.create, &t.policy, &version, &zone, &revision); err != nil {
 			return err
-		}
-		for i := range columns {
-			t.columns = append(t.columns, tableColumn{columns[i], types[i], kinds[i], expressions[i]})
 		}
 		t.server = serverContext(version, zone, revision)
 		found[t.name] = t
@@ -109,24 +101,46 @@ func (s *Store) describe(ctx context.Context, names []tableName) (map[tableName]
 				Store: s.name, Doing: "find table", Cause: "there is no table " + name.String(),
 			}).because(branches.Permanent)
 		}
+		if err := s.columns(ctx, found[name]); err != nil {
+			return nil, err
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.Copy(s.known, found)
+	for _, name := range names {
+		s.known[name] = found[name]
+	}
 	return found, nil
 }
 
-// describeText reads tables and their columns. The columns come as arrays, in
-// the table's order.
-func describeText(list string) string {
-	return "SELECT t.database,t.name,toString(t.uuid),t.engine,t.create_table_query,t.storage_policy,c.names,c.types,c.kinds,c.expressions," +
-		"version(),timezone(),toUInt32(revision())" +
-		" FROM system.tables AS t INNER JOIN (" +
-		"SELECT database,table,groupArray(name) AS names,groupArray(type) AS types,groupArray(default_kind) AS kinds," +
-		"groupArray(default_expression) AS expressions FROM (" +
-		"SELECT database,table,name,type,default_kind,default_expression FROM system.columns WHERE (database,table) IN (" + list + ")" +
-		" ORDER BY database,table,position) GROUP BY database,table) AS c" +
-		" ON t.database=c.database AND t.name=c.table WHERE (t.database,t.name) IN (" + list + ")"
+func describeText(names []tableName) string {
+	databases, tables, pairs := make([]string, len(names)), make([]string, len(names)), make([]string, len(names))
+	for i, name := range names {
+		databases[i], tables[i] = name.database, name.table
+		pairs[i] = "(" + chsql.Text(name.database) + "," + chsql.Text(name.table) + ")"
+	}
+	// The pairs say it; the lists are what the server looks up by.
+	return "SELECT database,name,toString(uuid),engine,create_table_query,storage_policy,version(),timezone(),toUInt32(revision())" +
+		" FROM system.tables WHERE database IN (" + textList(databases) + ") AND name IN (" + textList(tables) + ")" +
+		" AND (database,name) IN (" + strings.Join(pairs, ",") + ")"
+}
+
+// columns fills in a table's columns, in its order.
+func (s *Store) columns(ctx context.Context, t *table) error {
+	s.mu.Lock()
+	known := s.known[t.name]
+	s.mu.Unlock()
+	if known != nil && known.id == t.id && known.create == t.create {
+		t.columns = known.columns
+		return nil
+	}
+	return s.each(ctx, "SELECT name,type,default_kind,default_expression FROM system.columns WHERE database="+
+		chsql.Text(t.name.database)+" AND table="+chsql.Text(t.name.table)+" ORDER BY position", func(scan func(...any) error) error {
+		var c tableColumn
+		err := scan(&c.name, &c.typ, &c.kind, &c.expression)
+		t.columns = append(t.columns, c)
+		return err
+	})
 }
 
 // serverContext is what the client's columns want to know of the server.
