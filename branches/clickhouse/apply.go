@@ -137,9 +137,12 @@ func (s *Store) fill(ctx context.Context, r *run, b *batch, untried bool) (branc
 	}
 	fresh := false
 	var suspect *sighting // a torn insert, seen once
-	for range rounds {
-		if err := s.quiet(ctx, r.gid); err != nil {
-			return branches.FateUnknown, err
+	for round := range rounds {
+		// After an insert of its own that was acknowledged, all rows are all rows.
+		if round > 0 || !untried || last != nil {
+			if err := s.quiet(ctx, r.gid); err != nil {
+				return branches.FateUnknown, err
+			}
 		}
 		s.reach(momentQuiet)
 		seen, err := s.count(ctx, b.name, r.txn)
