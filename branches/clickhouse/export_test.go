@@ -1,5 +1,7 @@
 package clickhouse
 
+import "time"
+
 // Moments of a finisher at which a test may hold it.
 const (
 	Quiet    = string(momentQuiet)
@@ -13,3 +15,6 @@ const (
 func Hold(s *Store, f func(moment string)) {
 	s.moment = func(m moment) { f(string(m)) }
 }
+
+// BoundDeletes bounds a DELETE of s.
+func BoundDeletes(s *Store, d time.Duration) { s.deleteTime = d }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -149,11 +150,15 @@ func (w *worker) goOn(t *testing.T) {
 	}
 }
 
-// eachWay runs a test with and without a window, over both protocols.
+// eachWay runs a test with and without a window, over both protocols; in the
+// short form over one protocol each.
 func eachWay(t *testing.T, test func(t *testing.T, p place, table string, open func() *clickhouse.Store)) {
 	t.Helper()
 	for _, protocol := range chtest.Protocols {
 		for _, window := range windows {
+			if !long() && (protocol == chtest.HTTP) != (window > 0) && os.Getenv(envGuards) == "" {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s, window %d", protocol, window), func(t *testing.T) {
 				p := newPlace(t, chtest.Server(t))
 				p.table(t, "r", window)

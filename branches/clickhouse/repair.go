@@ -16,8 +16,8 @@ var (
 	errPending = errors.New("a DELETE of these rows has been accepted and is not done")
 )
 
-// deleteTime bounds a DELETE: on a full disk it waits for ever.
-const deleteTime = 20 * time.Second
+// defaultDeleteTime bounds a DELETE: on a full disk it waits for ever.
+const defaultDeleteTime = 20 * time.Second
 
 // repair takes back what a torn insert has left: the parts that were counted and
 // no others, and only while no marker stands (C1). Whether it did is counted
@@ -49,7 +49,7 @@ func textList(texts []string) string {
 // and not carried out is waited for, not repeated: each would stay and run when
 // there is room again.
 func (s *Store) deleteRows(ctx context.Context, name tableName, txn branches.TxnID, condition string) error {
-	ctx, cancel := context.WithTimeout(ctx, deleteTime)
+	ctx, cancel := context.WithTimeout(ctx, s.deleteTime)
 	defer cancel()
 	pending, err := s.pending(ctx, name, txn)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Store) deleteRows(ctx context.Context, name tableName, txn branches.Txn
 
 // pending reports whether a DELETE of rows of txn waits in the table.
 func (s *Store) pending(ctx context.Context, name tableName, txn branches.TxnID) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, deleteTime)
+	ctx, cancel := context.WithTimeout(ctx, s.deleteTime)
 	defer cancel()
 	var waiting uint64
 	_, err := s.row(ctx, "SELECT count() FROM system.mutations WHERE database="+chsql.Text(name.database)+

@@ -126,55 +126,55 @@ func TestRefusedStatements(t *testing.T) {
 	p := newPlace(t, chtest.Server(t))
 	store := p.open(t, chtest.Native, clickhouse.Options{})
 	session := connect(t, store)
-	for query, reason := range map[string]string{
-		"INSERT INTO t (k) SELECT 'x'":                       "INSERT … SELECT is evaluated by the server",
-		"INSERT INTO t WITH 'x' AS y SELECT y, 1":            "INSERT … SELECT is evaluated by the server",
-		"INSERT INTO t (SELECT 'x')":                         "INSERT … SELECT is evaluated by the server",
-		"INSERT INTO t SETTINGS async_insert=1 VALUES ('x')": "INSERT … SETTINGS",
-		"INSERT INTO t FORMAT CSV":                           "INSERT … FORMAT",
-		"INSERT INTO FUNCTION remote('h', d.t) VALUES ('x')": "INSERT INTO FUNCTION",
-		"INSERT INTO t (* EXCEPT (n)) VALUES ('x')":          "name the columns",
-		"INSERT INTO t (k, n) VALUES ('x', DEFAULT)":         "leave the column out",
-		"INSERT INTO t (k) VALUES ('x'); DROP TABLE t":       "one statement at a time",
-		"INSERT INTO t (k) VALUES ('x', 'y')":                "2 values for 1 columns",
-		"INSERT INTO t (k, n) VALUES ('x', 1), ('y')":        "row 2 has 1 values",
-		"INSERT INTO t (nonsense) VALUES ('x')":              "there is no column nonsense",
-		"INSERT INTO t (k, k) VALUES ('x', 'y')":             "column k is named twice",
-		"INSERT INTO t (k, dat_txn) VALUES ('x', NULL)":      "column dat_txn is filled by the driver",
-		"INSERT INTO nowhere (k) VALUES ('x')":               "there is no table",
-		"ALTER TABLE t DELETE WHERE 1":                       "ALTER inside a transaction",
-		"ALTER TABLE t UPDATE n = 1 WHERE 1":                 "ALTER inside a transaction",
-		"DELETE FROM t WHERE 1":                              "DELETE inside a transaction",
-		"UPDATE t SET n = 1 WHERE 1":                         "UPDATE inside a transaction",
-		"TRUNCATE TABLE t":                                   "TRUNCATE inside a transaction",
-		"CREATE TABLE x (k Int8) ENGINE = Memory":            "CREATE inside a transaction",
-		"DROP TABLE t":                          "DROP inside a transaction",
-		"OPTIMIZE TABLE t FINAL":                "OPTIMIZE inside a transaction",
-		"SYSTEM FLUSH LOGS":                     "SYSTEM inside a transaction",
-		"SET max_threads = 1":                   "SET changes one connection of a pool",
-		"USE system":                            "USE changes one connection of a pool",
-		"INSERT INTO t (k) VALUES (?)":          "0 arguments for 1 placeholders",
-		"INSERT INTO t (k) VALUES (@k)":         "no argument named k",
-		"INSERT INTO t (k, n) VALUES (?, @n)":   "placeholders of two kinds",
-		"INSERT INTO t (k) VALUES (nonsense())": "nonsense",
-		"WITH x AS (SELECT 1) INSERT INTO t (k) SELECT toString(1)":    "it does not begin with INSERT",
-		"-- DELETE\n/* SELECT */ ALTER TABLE t MODIFY COMMENT 'x'":     "ALTER inside a transaction",
-		"INSERT INTO `t` (`k`) VALUES ('a') /* then */ SELECT 'x' -- ": "the statement goes on with SELECT",
+	for _, c := range []struct{ query, reason string }{
+		{"INSERT INTO t (k) SELECT 'x'", "INSERT … SELECT is evaluated by the server"},
+		{"INSERT INTO t WITH 'x' AS y SELECT y, 1", "INSERT … SELECT is evaluated by the server"},
+		{"INSERT INTO t (SELECT 'x')", "INSERT … SELECT is evaluated by the server"},
+		{"INSERT INTO t SETTINGS async_insert=1 VALUES ('x')", "INSERT … SETTINGS"},
+		{"INSERT INTO t FORMAT CSV", "INSERT … FORMAT"},
+		{"INSERT INTO FUNCTION remote('h', d.t) VALUES ('x')", "INSERT INTO FUNCTION"},
+		{"INSERT INTO t (* EXCEPT (n)) VALUES ('x')", "name the columns"},
+		{"INSERT INTO t (k, n) VALUES ('x', DEFAULT)", "leave the column out"},
+		{"INSERT INTO t (k) VALUES ('x'); DROP TABLE t", "one statement at a time"},
+		{"INSERT INTO t (k) VALUES ('x', 'y')", "2 values for 1 columns"},
+		{"INSERT INTO t (k, n) VALUES ('x', 1), ('y')", "row 2 has 1 values"},
+		{"INSERT INTO t (nonsense) VALUES ('x')", "there is no column nonsense"},
+		{"INSERT INTO t (k, k) VALUES ('x', 'y')", "column k is named twice"},
+		{"INSERT INTO t (k, dat_txn) VALUES ('x', NULL)", "column dat_txn is filled by the driver"},
+		{"INSERT INTO nowhere (k) VALUES ('x')", "there is no table"},
+		{"ALTER TABLE t DELETE WHERE 1", "ALTER inside a transaction"},
+		{"ALTER TABLE t UPDATE n = 1 WHERE 1", "ALTER inside a transaction"},
+		{"DELETE FROM t WHERE 1", "DELETE inside a transaction"},
+		{"UPDATE t SET n = 1 WHERE 1", "UPDATE inside a transaction"},
+		{"TRUNCATE TABLE t", "TRUNCATE inside a transaction"},
+		{"CREATE TABLE x (k Int8) ENGINE = Memory", "CREATE inside a transaction"},
+		{"DROP TABLE t", "DROP inside a transaction"},
+		{"OPTIMIZE TABLE t FINAL", "OPTIMIZE inside a transaction"},
+		{"SYSTEM FLUSH LOGS", "SYSTEM inside a transaction"},
+		{"SET max_threads = 1", "SET changes one connection of a pool"},
+		{"USE system", "USE changes one connection of a pool"},
+		{"INSERT INTO t (k) VALUES (?)", "0 arguments for 1 placeholders"},
+		{"INSERT INTO t (k) VALUES (@k)", "no argument named k"},
+		{"INSERT INTO t (k, n) VALUES (?, @n)", "placeholders of two kinds"},
+		{"INSERT INTO t (k) VALUES (nonsense())", "nonsense"},
+		{"WITH x AS (SELECT 1) INSERT INTO t (k) SELECT toString(1)", "it does not begin with INSERT"},
+		{"-- DELETE\n/* SELECT */ ALTER TABLE t MODIFY COMMENT 'x'", "ALTER inside a transaction"},
+		{"INSERT INTO `t` (`k`) VALUES ('a') /* then */ SELECT 'x' -- ", "the statement goes on with SELECT"},
 	} {
 		u := begin(t, session)
 		execute(t, session, "INSERT INTO t (k, n) VALUES ('kept', 1)")
-		_, err := session.Exec(t.Context(), query, nil)
-		if err == nil || !strings.Contains(err.Error(), reason) {
-			t.Errorf("%s\nerror %v\nwant  %s", query, err, reason)
+		_, err := session.Exec(t.Context(), c.query, nil)
+		if err == nil || !strings.Contains(err.Error(), c.reason) {
+			t.Errorf("%s\nerror %v\nwant  %s", c.query, err, c.reason)
 		} else if kind := branches.Classify(store, err); kind != branches.Permanent {
-			t.Errorf("%s is %s, want permanent", query, kind)
+			t.Errorf("%s is %s, want permanent", c.query, kind)
 		}
 		if err := u.Doomed(); err != nil {
-			t.Errorf("%s has doomed the unit: %v", query, err)
+			t.Errorf("%s has doomed the unit: %v", c.query, err)
 		}
 		u.commit(t)
 		if n := p.cluster.Int(t, "SELECT count() FROM "+p.database+".t WHERE dat_txn='"+u.txn.String()+"'"); n != 1 {
-			t.Errorf("%s: the unit has %d rows, want the one that was kept", query, n)
+			t.Errorf("%s: the unit has %d rows, want the one that was kept", c.query, n)
 		}
 	}
 }

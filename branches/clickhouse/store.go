@@ -30,6 +30,8 @@ type Store struct {
 	mu     sync.Mutex
 	known  map[tableName]*table // as last seen; Stage looks again
 	moment func(moment)         // tests hold a finisher here; nil outside of them
+
+	deleteTime time.Duration
 }
 
 // maxDrift is of no consequence here: nobody's time is observed.
@@ -58,7 +60,7 @@ var _ branches.Store = (*Store)(nil)
 // clickhouse-go's own, with the scheme clickhouse, clickhouse+http or
 // clickhouse+https; it is empty where opts bring the client's Options.
 func Open(name, dsn string, opts Options) (*Store, error) {
-	s := &Store{name: name, known: map[tableName]*table{}}
+	s := &Store{name: name, known: map[tableName]*table{}, deleteTime: defaultDeleteTime}
 	switch {
 	case opts.Client != nil && dsn != "":
 		return nil, fmt.Errorf("rhizodat: open store %s: one of DSN and client Options is wanted", name)
