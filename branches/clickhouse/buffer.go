@@ -197,6 +197,12 @@ func weight(v any) int {
 			n += weight(e)
 		}
 		return n
+	case *pairs:
+		n := 8
+		for _, e := range *x {
+			n += weight(e.key) + weight(e.value)
+		}
+		return n
 	}
 	return 16
 }

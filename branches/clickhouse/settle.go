@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/branches/clickhouse/internal/chsql"
 )
 
 // Settle ends the doubt about a one-phase commit. An attempt that still runs is
@@ -39,15 +40,16 @@ func (s *Store) settle(ctx context.Context, txn branches.TxnID) (branches.Fate, 
 	return branches.FateNever, nil
 }
 
-// marked lists the tables, of every database, that may hold rows of a unit.
+// marked lists the tables that may hold rows of a unit; see fit.
 func (s *Store) marked(ctx context.Context) ([]tableName, error) {
 	var names []tableName
-	err := s.each(ctx, "SELECT database,table FROM system.columns WHERE name='"+columnTxn+"' AND (database,table) IN ("+
-		"SELECT database,name FROM system.tables WHERE endsWith(engine,'MergeTree') AND NOT is_temporary"+
-		") AND (database,table)<>("+textList([]string{s.database, appliedTable})+") AND table<>'"+appliedTable+"'",
+	database := chsql.Text(s.database)
+	err := s.each(ctx, "SELECT table FROM system.columns WHERE database="+database+" AND name='"+columnTxn+"'"+
+		" AND table NOT IN ("+textList([]string{appliedTable, metaTable})+")"+
+		" AND table IN (SELECT name FROM system.tables WHERE database="+database+" AND endsWith(engine,'MergeTree'))",
 		func(scan func(...any) error) error {
-			var name tableName
-			if err := scan(&name.database, &name.table); err != nil {
+			name := tableName{database: s.database}
+			if err := scan(&name.table); err != nil {
 				return err
 			}
 			names = append(names, name)

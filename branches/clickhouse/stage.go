@@ -10,21 +10,30 @@ import (
 // Stage is S3: what could make the insert fail after the decision is looked for
 // now. With one branch the rows stay here, since no journal will carry them.
 func (b *Branch) Stage(ctx context.Context, unit branches.Unit) (branches.Staged, error) {
-	s := b.session.store
 	if err := b.Doomed(); err != nil {
 		return branches.Staged{}, err
 	}
-	b.unit, b.staged = unit, true
+	b.unit = unit
+	staged, err := b.stage(ctx)
+	if err != nil {
+		// Nor may it be committed in another way.
+		return branches.Staged{}, b.dooms(err)
+	}
+	b.staged = true
+	return staged, nil
+}
+
+func (b *Branch) stage(ctx context.Context) (branches.Staged, error) {
+	s := b.session.store
 	if b.buffer.empty() {
 		return branches.Staged{Vote: branches.VoteReadOnly}, nil
 	}
-	sealed, err := b.buffer.payload()
-	if err != nil {
-		return branches.Staged{}, s.fail("stage branch", b.dooms(err))
+	var err error
+	if b.payload, err = b.buffer.payload(); err != nil {
+		return branches.Staged{}, s.fail("stage branch", err)
 	}
-	b.payload = sealed
-	if unit.Marker {
-		if unit.TxTime <= 0 {
+	if b.unit.Marker {
+		if b.unit.TxTime <= 0 {
 			return branches.Staged{}, s.fail("stage branch", errNoTime)
 		}
 		if err := b.examine(ctx); err != nil {
@@ -32,8 +41,8 @@ func (b *Branch) Stage(ctx context.Context, unit branches.Unit) (branches.Staged
 		}
 	}
 	staged := branches.Staged{Vote: branches.VoteApply, Payload: []byte{}}
-	if !unit.OnePhase {
-		staged.Payload = sealed.encode()
+	if !b.unit.OnePhase {
+		staged.Payload = b.payload.encode()
 	}
 	return staged, nil
 }

@@ -161,7 +161,17 @@ var merging = []string{"Replacing", "Summing", "Aggregating", "Collapsing", "Coa
 
 // fit says why a unit cannot write to a table whose rows have to be counted, with
 // the way out, or "".
+//
+// A table of another database is another store's: two branches of one unit in
+// one table would count each other's rows.
 func (s *Store) fit(t *table) (cause, way string) {
+	switch {
+	case t.name.database != s.database:
+		return fmt.Sprintf("table %s is not in the database of the store, %s", t.name, s.database),
+			"make that database a store of its own in the DSN"
+	case t.name.table == appliedTable, t.name.table == metaTable:
+		return fmt.Sprintf("table %s is the driver's own", t.name), "write to another"
+	}
 	base, plain := strings.CutSuffix(t.engine, "MergeTree")
 	if !plain {
 		return fmt.Sprintf("table %s has the engine %s, where rows can be neither counted nor taken back", t.name, t.engine),

@@ -44,10 +44,20 @@ func TestUnfitTables(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	other := p.cluster.Database(t, "other")
+	p.cluster.Exec(t, "CREATE TABLE "+other+".t"+columns+") ENGINE = MergeTree ORDER BY k")
+	u := begin(t, session)
+	execute(t, session, "INSERT INTO "+other+".t (k) VALUES (1)")
+	if _, err := u.Stage(t.Context(), branches.Unit{Txn: u.txn, TxTime: txTime, Marker: true}); err == nil || !strings.Contains(err.Error(), "a store of its own") {
+		t.Errorf("a table of another database: %v", err)
+	}
+	if err := u.Commit(t.Context()); err == nil {
+		t.Error("commit of what was refused at S3 = nil")
+	}
 	// The way out is one.
 	p.cluster.Exec(t, "CREATE OR REPLACE TABLE "+p.database+".odd (k UInt64) ENGINE = MergeTree ORDER BY k")
 	fresh := connect(t, p.open(t, chtest.Native, clickhouse.Options{}))
-	u := begin(t, fresh)
+	u = begin(t, fresh)
 	execute(t, fresh, "INSERT INTO odd (k) VALUES (1)")
 	_, err := u.Stage(t.Context(), branches.Unit{Txn: u.txn, TxTime: txTime, Marker: true})
 	if err == nil {
