@@ -183,3 +183,30 @@ func TestChangedTable(t *testing.T) {
 	u.commit(t)
 	p.holds(t, "r", u.ref(), 1)
 }
+
+// A unit of many blocks (each savepoint seals one) is one insert, over both
+// protocols, with types whose blocks have a head of their own.
+func TestManyBlocks(t *testing.T) {
+	p := newPlace(t, chtest.Server(t))
+	p.cluster.Exec(t, "CREATE TABLE "+p.database+`.blocks (k UInt64, l LowCardinality(Nullable(String)), j JSON, a Array(LowCardinality(String)),
+		dat_txn UUID, dat_tx_time Int64) ENGINE = MergeTree ORDER BY k`)
+	for _, protocol := range chtest.Protocols {
+		store := p.open(t, protocol, clickhouse.Options{})
+		session := connect(t, store)
+		u := begin(t, session)
+		for i := range 50 {
+			if err := u.Branch.(branches.Savepointer).Savepoint(t.Context(), "s"); err != nil {
+				t.Fatal(err)
+			}
+			text := strings.Repeat("x", i%3)
+			execute(t, session, "INSERT INTO blocks (k, l, j, a) VALUES (?, ?, ?, ?), (?, NULL, '{}', [])",
+				2*i, text, `{"n":1,"`+text+`y":"z"}`, []string{text, "w"}, 2*i+1)
+		}
+		u.finish(t, store)
+		got := p.cluster.Ask(t, "SELECT count(), uniqExact(k), countIf(l IS NULL), sum(j.n::UInt8), sum(length(a)), countIf(a[2] = 'w')"+
+			" FROM "+p.database+".blocks WHERE dat_txn='"+u.txn.String()+"'")
+		if got != "100\t100\t50\t50\t100\t50" {
+			t.Errorf("%s: %q", protocol, got)
+		}
+	}
+}
