@@ -66,8 +66,14 @@ func (z zoned) pairs(names []string) typed {
 		if rv.Kind() != reflect.Map {
 			return nil, errType
 		}
-		for it := rv.MapRange(); it.Next(); {
-			if err := add(it.Key().Interface(), it.Value().Interface()); err != nil {
+		// ClickHouse keeps the order of a Map and Go has none: keys in order make
+		// the same value the same row every time.
+		keys := rv.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int {
+			return strings.Compare(fmt.Sprint(a.Interface()), fmt.Sprint(b.Interface()))
+		})
+		for _, k := range keys {
+			if err := add(k.Interface(), rv.MapIndex(k).Interface()); err != nil {
 				return nil, err
 			}
 		}
