@@ -30,7 +30,7 @@ func (s *Session) Begin(ctx context.Context, opts branches.BeginOptions) (branch
 	if bound := s.store.opts.LockTimeout; opts.Shared && bound > 0 {
 		err = s.beginBounded(ctx, text, bound)
 	} else {
-		_, err = s.send(ctx, part{text: text})
+		_, err = s.client().Exec(ctx, text) // as pgx does: the single store's own way
 	}
 	if err != nil {
 		return nil, s.notBegun(ctx, err)
