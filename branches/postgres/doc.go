@@ -6,12 +6,12 @@
 // nothing else. What this package adds is the end of a transaction:
 //
 //	S3  Branch.Stage    deferred constraints are checked, the role goes back to
-//	                    the login, the marker row is written; one message
+//	                    the login, the marker row is written; one message, which
+//	                    travels with that of S5 or COMMIT where the vote is certain
 //	S5  Branch.Prepare  PREPARE TRANSACTION, its command tag checked
 //	S8  Branch.Finish   COMMIT PREPARED over the same session, or
 //	    Store.Finish    over any other, from any process
-//	    Branch.Commit   COMMIT, with S3 in the same message where the unit has
-//	                    one branch
+//	    Branch.Commit   COMMIT
 //
 // Two tables of ours lie in one schema, fixed when the store is opened and
 // always written out, because the application may change search_path or make a
@@ -20,7 +20,9 @@
 // that ties the store to its journal. Both travel with every backup of the
 // database, which is what makes a marker a proof.
 //
-// Everything of ours is sent by the simple protocol, so it works behind a
-// pooler in transaction mode and leaves no prepared statement behind. Names and
-// numbers in such text are quoted or made of digits; nothing of a user's gets in.
+// What of ours is the same in every unit (BEGIN, S3) is prepared once for a
+// session, under names that say the text (message.go). With an exec mode made for
+// a pooler in transaction mode nothing is: it then goes as text, by the simple
+// protocol, as everything else of ours always does. Names and numbers in such text
+// are quoted or made of digits; nothing of a user's gets in.
 package postgres
