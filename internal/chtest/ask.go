@@ -2,10 +2,6 @@ package chtest
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -61,30 +57,5 @@ func (c *Cluster) Try(ctx context.Context, query string) (string, error) {
 func (c *Cluster) TryAs(ctx context.Context, id, query string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	target := "http://" + c.http.Host + "/?async_insert=0"
-	if id != "" {
-		target += "&query_id=" + url.QueryEscape(id)
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, target, strings.NewReader(query))
-	if err != nil {
-		return "", fmt.Errorf("make request: %w", err)
-	}
-	if user := c.http.User; user != nil {
-		password, _ := user.Password()
-		request.Header.Set("X-ClickHouse-User", user.Username())
-		request.Header.Set("X-ClickHouse-Key", password)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", query, err)
-	}
-	defer func() { _ = response.Body.Close() }() // read to its end
-	answer, err := io.ReadAll(response.Body)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("%s: %w", query, err)
-	case response.StatusCode != http.StatusOK:
-		return "", fmt.Errorf("%s: %s", query, answer)
-	}
-	return strings.TrimSuffix(string(answer), "\n"), nil
+	return c.at.Ask(ctx, id, query)
 }

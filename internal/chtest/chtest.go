@@ -13,9 +13,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -29,8 +26,8 @@ type Protocol string
 
 // The protocols.
 const (
-	Native Protocol = "clickhouse"
-	HTTP   Protocol = "clickhouse+http"
+	Native Protocol = chserver.SchemeNative
+	HTTP   Protocol = chserver.SchemeHTTP
 )
 
 // Protocols lists them.
@@ -40,13 +37,12 @@ var Protocols = []Protocol{Native, HTTP}
 // methods end the test when something goes wrong, so they have no error.
 type Cluster struct {
 	server *chserver.Server // nil: somebody's own server
-	native *url.URL
-	http   *url.URL
+	at     chserver.Endpoint
 }
 
 var shared = sync.OnceValues(func() (*Cluster, error) {
-	if dsn := os.Getenv(chserver.EnvServer); dsn != "" {
-		return external(dsn, os.Getenv(chserver.EnvServerHTTP))
+	if at, found, err := chserver.EnvEndpoint(); found || err != nil {
+		return &Cluster{at: at}, err
 	}
 	// Not of any test's context: the server is for all of them, and ends with
 	// the process.
@@ -93,28 +89,7 @@ func usable(tb testing.TB, c *Cluster, err error) *Cluster {
 }
 
 func launched(server *chserver.Server) *Cluster {
-	return &Cluster{
-		server: server,
-		native: &url.URL{Scheme: string(Native), Host: server.Native()},
-		http:   &url.URL{Scheme: string(HTTP), Host: server.HTTP()},
-	}
-}
-
-func external(native, web string) (*Cluster, error) {
-	c := &Cluster{}
-	var err error
-	if c.native, err = url.Parse(native); err != nil || c.native.Scheme != string(Native) {
-		// Without err: it would print the URL and its password.
-		return nil, errors.New("rhizodat: read " + chserver.EnvServer + ": not a clickhouse:// DSN")
-	}
-	if web == "" {
-		c.http = &url.URL{Scheme: string(HTTP), User: c.native.User, Host: net.JoinHostPort(c.native.Hostname(), "8123")}
-		return c, nil
-	}
-	if c.http, err = url.Parse(web); err != nil || c.http.Scheme != string(HTTP) {
-		return nil, errors.New("rhizodat: read " + chserver.EnvServerHTTP + ": not a clickhouse+http:// DSN")
-	}
-	return c, nil
+	return &Cluster{server: server, at: server.Endpoint()}
 }
 
 // Database creates an empty database whose name begins with prefix and returns
@@ -133,20 +108,18 @@ func (c *Cluster) Database(tb testing.TB, prefix string) string {
 
 // DSN is the URL of a database, in the words of rhizodat's own DSN.
 func (c *Cluster) DSN(protocol Protocol, database string) string {
-	dsn := *c.native
 	if protocol == HTTP {
-		dsn = *c.http
+		return c.at.HTTP(database)
 	}
-	dsn.Path = "/" + database
-	return dsn.String()
+	return c.at.Native(database)
 }
 
 // Addr is the server's host:port.
 func (c *Cluster) Addr(protocol Protocol) string {
 	if protocol == HTTP {
-		return c.http.Host
+		return c.at.HTTPAddr()
 	}
-	return c.native.Host
+	return c.at.NativeAddr()
 }
 
 // Dir is an own server's directory.
