@@ -12,9 +12,10 @@ import (
 // Deployment is the databases of one DSN.
 type Deployment struct {
 	Stores  map[string]*Database
+	Others  map[string]Other // nil: none
 	Journal *Database
-	// Ledger is a query that every store answers: the dat_txn of each unit that
-	// took effect there, and in how many stores such a unit writes, as text.
+	// Ledger is a query that every one of Stores answers: the dat_txn of each unit
+	// that took effect there, and in how many stores such a unit writes, as text.
 	Ledger string
 }
 
@@ -30,22 +31,30 @@ const JournalName = "journal"
 // name of their store.
 func (d *Deployment) DSNVia(ways map[string]string, options string) string {
 	var dsn strings.Builder
-	add := func(name string, db *Database) {
+	add := func(name, scheme, usual string) {
 		way := ways[name]
 		if way == "" {
-			way = db.DSN
+			way = usual
 		}
-		fmt.Fprintf(&dsn, "%s=%s%s ", name, db.Scheme, way)
+		fmt.Fprintf(&dsn, "%s=%s%s ", name, scheme, way)
 	}
 	for _, name := range d.Names() {
-		add(name, d.Stores[name])
+		if db := d.Stores[name]; db != nil {
+			add(name, db.Scheme, db.DSN)
+		} else {
+			add(name, "", d.Others[name].Way())
+		}
 	}
-	add(JournalName, d.Journal)
+	add(JournalName, d.Journal.Scheme, d.Journal.DSN)
 	return dsn.String() + options
 }
 
-// Names of the stores, sorted.
-func (d *Deployment) Names() []string { return slices.Sorted(maps.Keys(d.Stores)) }
+// Names of all stores, sorted.
+func (d *Deployment) Names() []string {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(d.Stores)), maps.Keys(d.Others))
+	slices.Sort(names)
+	return names
+}
 
 // States are the records of the journal, dat_txn to state.
 func (d *Deployment) States(ctx context.Context) (map[string]string, error) {
@@ -56,7 +65,7 @@ func (d *Deployment) States(ctx context.Context) (map[string]string, error) {
 func (d *Deployment) Prepared(ctx context.Context) ([]string, error) {
 	var all []string
 	for _, name := range d.Names() {
-		gids, err := d.Stores[name].Prepared(ctx)
+		gids, err := d.prepared(name)(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -65,12 +74,27 @@ func (d *Deployment) Prepared(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
+func (d *Deployment) prepared(name string) func(context.Context) ([]string, error) {
+	if db := d.Stores[name]; db != nil {
+		return db.Prepared
+	}
+	return d.Others[name].Prepared
+}
+
+// effects are what one store answers to Ledger, or in its place.
+func (d *Deployment) effects(ctx context.Context, name string) (map[string]string, error) {
+	if db := d.Stores[name]; db != nil {
+		return db.Pairs(ctx, d.Ledger)
+	}
+	return d.Others[name].Effects(ctx)
+}
+
 // Fates counts, for every dat_txn that left a trace in a store, in how many
 // stores it took effect and in how many it writes.
 func (d *Deployment) Fates(ctx context.Context) (map[string]Fate, error) {
 	fates := map[string]Fate{}
 	for _, name := range d.Names() {
-		pairs, err := d.Stores[name].Pairs(ctx, d.Ledger)
+		pairs, err := d.effects(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -140,6 +164,15 @@ func (d *Deployment) Judge(ctx context.Context, reported map[string]string) ([]s
 	var found []string
 	for _, gid := range gids {
 		found = append(found, "still prepared: "+gid)
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Others)) {
+		wrong, err := d.Others[name].Inexact(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, line := range wrong {
+			found = append(found, "store "+name+": "+line)
+		}
 	}
 	for _, txn := range slices.Sorted(maps.Keys(fates)) {
 		if fate := fates[txn]; !fate.Whole() {
