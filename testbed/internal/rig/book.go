@@ -29,9 +29,9 @@ type Preparer interface {
 // Meddler is a companion whose rows can be made wrong, to see whether that is
 // noticed.
 type Meddler interface {
-	// Meddle takes the row of one entry away, doubles that of the second, and adds
-	// a row of a unit that never was, in the third's place.
-	Meddle(ctx context.Context, lost, doubled, alien Entry) error
+	// Meddle takes the rows of one entry away, doubles those of another, and gives
+	// those of a third to a unit that never was.
+	Meddle(ctx context.Context, lost, doubled, copied Entry) error
 }
 
 // Entry is the part of a unit that a book sums up: its dat_txn, and whatever
