@@ -44,7 +44,13 @@ const (
 	// Parts: a DELETE takes only the parts that were counted. Another worker may
 	// have inserted the rows anew.
 	Parts Name = "parts"
+
+	// Of drevo.
+
+	// Outdated: a transaction that drevo refuses because another one came first is
+	// run again on what that one left.
+	Outdated Name = "outdated"
 )
 
 // Names lists every guard.
-var Names = []Name{Tag, Order, Exists, Conditional, Marker, Forced, Token, Quiet, Twice, Inside, MarkerInside, Parts}
+var Names = []Name{Tag, Order, Exists, Conditional, Marker, Forced, Token, Quiet, Twice, Inside, MarkerInside, Parts, Outdated}
