@@ -3,7 +3,7 @@
 # lacks: with apt-get as root or through sudo, and the linter into ./bin. It starts no
 # service, makes no system cluster, and does nothing the second time.
 #
-#   scripts/setup.sh [PART ...]    parts: go compiler postgresql pgbouncer linters clickhouse; default all
+#   scripts/setup.sh [PART ...]    parts: go compiler postgresql pgbouncer linters clickhouse drevo; default all
 . "$(dirname "$0")/lib.sh"
 
 readonly oldest_go=1.26 linter_version=2.15.0
@@ -117,6 +117,41 @@ setup_clickhouse() {
 	say "setup: ClickHouse engine $engine"
 }
 
+# drevo's engine behind a Bolt front of our own, built from source into the
+# user's cache directory; see testbed/drevo. Rust is what the machine has, else
+# Debian's where that is new enough, else a pinned one beside the program.
+setup_drevo() {
+	if [ -n "${RHIZODAT_TEST_DREVO:-}" ]; then
+		say "setup: drevo of RHIZODAT_TEST_DREVO"
+		return
+	fi
+	local dir=${XDG_CACHE_HOME:-$HOME/.cache}/rhizodat/drevo program status=0
+	program=$(testbed/drevo/build.sh "$dir") || status=$?
+	if [ "$status" -eq 3 ]; then
+		command -v cc >/dev/null || install_packages "a C compiler" gcc libc6-dev
+		if debian_has_rust; then
+			install_packages Rust cargo rustc
+		else
+			testbed/drevo/get-rust.sh "$dir" || left_out "drevo: no Rust; set RHIZODAT_TEST_DREVO to a server of your own"
+		fi
+		status=0
+		program=$(testbed/drevo/build.sh "$dir") || status=$?
+	fi
+	case $status in
+	0) say "setup: drevo engine $program" ;;
+	3) left_out "drevo: no Rust that is new enough; set RHIZODAT_TEST_DREVO to a server of your own" ;;
+	*) die "drevo-rig could not be built" ;;
+	esac
+}
+
+# debian_has_rust: is the Rust of this system's packages new enough for build.sh?
+debian_has_rust() {
+	local oldest=1.85 found
+	command -v apt-cache >/dev/null || return 1
+	found=$(apt-cache policy rustc | sed -n 's/^ *Candidate: //p')
+	[ "$(printf '%s\n' "$oldest" "$found" | sort -V | head -n 1)" = "$oldest" ]
+}
+
 setup_linters() {
 	local found=
 	[ ! -x bin/golangci-lint ] || found=$(bin/golangci-lint version --short)
@@ -129,11 +164,11 @@ setup_linters() {
 }
 
 setup_go
-[ $# -gt 0 ] || set -- compiler postgresql pgbouncer linters clickhouse
+[ $# -gt 0 ] || set -- compiler postgresql pgbouncer linters clickhouse drevo
 for part; do
 	case $part in
 	go) ;; # always checked
-	compiler | postgresql | pgbouncer | linters | clickhouse) "setup_$part" ;;
+	compiler | postgresql | pgbouncer | linters | clickhouse | drevo) "setup_$part" ;;
 	*) die "no such part: $part" ;;
 	esac
 done
