@@ -16,7 +16,7 @@
 // INVARIANT J3: a final record (DONE, ABORTED) never changes its state.
 //
 // The closed list of operations that need a single writer, of which this
-// package serves the first and the sixth: a record's change of state; a lease;
+// package serves all but the third, the fifth and the last: a record's change of state; a lease;
 // the commit of one Iceberg table; a step's claim and record; an archive's
 // manifest; the registration of a store, its sweep counter, the compaction
 // horizon; the read fence. An addition to the list needs an ADR.
@@ -109,8 +109,14 @@ type Decision struct {
 	Txn         branches.TxnID
 	TxTime      hlc.Time
 	WithPrepare bool
-	Lease       string // name of the lease the commit stands under; empty for none
-	Fence       int64
+	// Lease is the name of the lease that the commit stands under, empty for none.
+	// S7 applies only while the lease's row carries Fence, checked and locked in
+	// the same statement; else *Fenced.
+	Lease string
+	Fence Fence
+	// Step is recorded by S7: both apply or neither does; else *Superseded. nil
+	// for none.
+	Step *StepRecord
 }
 
 // Filter selects records for Scan. The zero Filter selects none.

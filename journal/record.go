@@ -13,10 +13,10 @@ type Record struct {
 	State     State
 	TxTime    hlc.Time
 	Branches  []Branch
-	CreatedMS int64 // coordinator's wall clock at S4
-	UpdatedMS int64 // raised by every change; with State, the record's version
-	Lease     string
-	Fence     int64
+	CreatedMS int64  // coordinator's wall clock at S4
+	UpdatedMS int64  // raised by every change; with State, the record's version
+	Lease     string // empty for none
+	Fence     Fence
 	Note      Note
 }
 

@@ -45,7 +45,7 @@ func decodeInto(rec *journal.Record, row []any) (err error) {
 		value any
 		into  *int64
 	}{
-		{row[1], (*int64)(&rec.TxTime)}, {row[2], &rec.CreatedMS}, {row[3], &rec.UpdatedMS}, {row[5], &rec.Fence},
+		{row[1], (*int64)(&rec.TxTime)}, {row[2], &rec.CreatedMS}, {row[3], &rec.UpdatedMS}, {row[5], (*int64)(&rec.Fence)},
 	} {
 		if *n.into, err = asInt[int64](n.value); err != nil {
 			return err
