@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -25,11 +26,12 @@ func TestLostReplies(t *testing.T) {
 			t.Run(mode+"/"+tc.name, func(t *testing.T) {
 				proxy := cutproxy.New(t, cluster.Addr())
 				j := open(t, with(proxy.DSN(dsn), "default_query_exec_mode", mode), journal.Options{Places: 1})
+				write := cutproxy.Contains("synchronous_commit") // in the request of every write
 				lose := func() {
 					if tc.arrives {
-						proxy.CutAfter(cutproxy.Contains("commit"), cutproxy.Times(1), cutproxy.HoldServer())
+						proxy.CutAfter(write, cutproxy.Times(1), cutproxy.HoldServer())
 					} else {
-						proxy.CutBefore(cutproxy.Contains("begin"), cutproxy.Times(1))
+						proxy.CutBefore(write, cutproxy.Times(1))
 					}
 				}
 				s := session(t, j)
@@ -79,6 +81,32 @@ func expectUnknown(t *testing.T, doing string, err error) {
 	t.Helper()
 	if _, refused := errors.AsType[*journal.Conflict](err); err == nil || refused {
 		t.Fatalf("%s whose reply was lost: %v, want an error that is no *Conflict", doing, err)
+	}
+}
+
+// The end of a write's transaction can fail after its statements were answered:
+// that is no acknowledgement.
+func TestRefusedAtTheEnd(t *testing.T) {
+	cluster := pgtest.Server(t)
+	direct, dsn := installed(t, cluster)
+	cluster.Exec(t, dsn, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+			$$ BEGIN RAISE EXCEPTION 'refused at the end'; END $$;
+		CREATE CONSTRAINT TRIGGER refuse AFTER INSERT OR UPDATE ON dat_journal DEFERRABLE INITIALLY DEFERRED
+			FOR EACH ROW EXECUTE FUNCTION refuse()`)
+	for _, mode := range []string{"cache_statement", "exec", "simple_protocol"} {
+		t.Run(mode, func(t *testing.T) {
+			s := session(t, open(t, with(dsn, "default_query_exec_mode", mode), journal.Options{Places: 1}))
+			rec := journal.Record{Txn: newTxn(t)}
+			if err := s.Create(t.Context(), &rec); err == nil || !strings.Contains(err.Error(), "refused at the end") {
+				t.Errorf("Create: %v, want the error of its COMMIT", err)
+			}
+			if rec, err := session(t, direct).Read(t.Context(), rec.Txn); !errors.Is(err, journal.ErrNotFound) {
+				t.Errorf("the journal holds %+v, %v", rec, err)
+			}
+			if _, err := s.Abort(t.Context(), newTxn(t), journal.Forced); err == nil {
+				t.Error("ABORTED was acknowledged and its transaction refused")
+			}
+		})
 	}
 }
 

@@ -95,17 +95,25 @@ func settings(m sqljournal.Mode, stmts []sqljournal.Stmt) string {
 }
 
 // pipeline sends the whole transaction in one request. The server skips
-// everything behind a statement that failed, the COMMIT too.
+// everything behind a statement that failed, the COMMIT too. What is sent
+// without BEGIN is one transaction all the same, which the end of the request
+// commits: its error comes after the answers, by Close. A read says BEGIN, for
+// READ WRITE.
 func (p *place) pipeline(ctx context.Context, m sqljournal.Mode, stmts []sqljournal.Stmt) ([]sqljournal.Result, error) {
 	var batch pgx.Batch
-	batch.Queue(beginText)
+	implicit := p.link.plain && m != sqljournal.Read
+	if !implicit {
+		batch.Queue(beginText)
+	}
 	batch.Queue(settings(m, stmts))
 	for _, s := range stmts {
 		batch.Queue(s.Text, s.Args...)
 	}
-	batch.Queue(commitText)
+	if !implicit {
+		batch.Queue(commitText)
+	}
 	answers := p.link.conn.SendBatch(ctx, &batch)
-	results, err := read(answers, len(stmts))
+	results, err := read(answers, len(stmts), implicit)
 	if closeErr := answers.Close(); err == nil {
 		err = closeErr
 	}
@@ -115,8 +123,12 @@ func (p *place) pipeline(ctx context.Context, m sqljournal.Mode, stmts []sqljour
 	return results, nil
 }
 
-func read(answers pgx.BatchResults, n int) ([]sqljournal.Result, error) {
-	for range 2 { // BEGIN, settings
+func read(answers pgx.BatchResults, n int, implicit bool) ([]sqljournal.Result, error) {
+	before := 2 // BEGIN, settings
+	if implicit {
+		before = 1
+	}
+	for range before {
 		if _, err := answers.Exec(); err != nil {
 			return nil, err
 		}
@@ -130,6 +142,9 @@ func read(answers pgx.BatchResults, n int) ([]sqljournal.Result, error) {
 		if results[i], err = collect(rows); err != nil {
 			return nil, err
 		}
+	}
+	if implicit {
+		return results, nil
 	}
 	tag, err := answers.Exec()
 	if err != nil {

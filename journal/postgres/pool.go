@@ -42,6 +42,10 @@ type link struct {
 	used time.Time
 	// unconfirmed is set by the notice handler, which runs inside calls of conn.
 	unconfirmed bool
+	// plain: a transaction that says nothing of itself is READ COMMITTED and READ
+	// WRITE here, and no pooler stands in between that would hand it to another
+	// server. Then a write needs no BEGIN.
+	plain bool
 	// goodbye ends the connection in bounded time: it may be called where
 	// there is no caller whose context counts.
 	goodbye func()
@@ -140,7 +144,26 @@ func (p *pool) connect(ctx context.Context) (*link, error) {
 			return nil, err
 		}
 	}
+	if l.plain, err = isPlain(ctx, conn); err != nil {
+		l.goodbye()
+		return nil, err
+	}
 	return l, nil
+}
+
+// isPlain asks what a transaction without a word of its own would be: a role or
+// a database can set it. Nothing is set instead, since a pooler that nobody has
+// told us of would hand what we set to others.
+func isPlain(ctx context.Context, conn *pgx.Conn) (bool, error) {
+	switch conn.Config().DefaultQueryExecMode { //nolint:exhaustive // the others are for poolers
+	case pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe:
+	default:
+		return false, nil
+	}
+	var isolation, readOnly string
+	err := conn.QueryRow(ctx, `SELECT pg_catalog.current_setting('default_transaction_isolation'),
+		pg_catalog.current_setting('default_transaction_read_only')`).Scan(&isolation, &readOnly)
+	return isolation == "read committed" && readOnly == "off", err
 }
 
 // put takes a connection back, and closes those that nobody has needed lately.
