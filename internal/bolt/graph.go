@@ -69,8 +69,13 @@ func (g *Graph) Session(ctx context.Context) neo4j.SessionWithContext {
 }
 
 // Close closes the connections. A second call does nothing.
-func (g *Graph) Close(ctx context.Context) error {
-	g.once.Do(func() { g.closed = g.driver.Close(ctx) })
+func (g *Graph) Close() error {
+	g.once.Do(func() {
+		//nolint:forbidigo // what is closed last has no call left to take a context from
+		ctx, cancel := tidying(context.Background())
+		defer cancel()
+		g.closed = g.driver.Close(ctx)
+	})
 	return g.closed
 }
 

@@ -1,0 +1,102 @@
+package drevo
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/journal"
+)
+
+// Suffixes of the labels beside the records' own. They are format.
+const (
+	payloadSuffix = "_payload"
+	metaSuffix    = "_meta"
+	storeSuffix   = "_store"
+)
+
+var suffixes = []string{payloadSuffix, metaSuffix, storeSuffix}
+
+// ownSuffix: a journal with such a label would take another's nodes for its records.
+func ownSuffix(label string) bool {
+	return slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(label, s) })
+}
+
+// words are the labels of one journal, and the statements written with them. A
+// title names its node among all nodes of the graph, whatever their labels.
+type words struct {
+	record, payload, metaLabel, store string
+
+	find, read, create, change   string
+	createPayload                string
+	scan, finishLate, finish     string
+	removable, removing          string
+	remove, removePayloads       string
+	highest                      string
+	meta, createMeta, changeMeta string
+	stores, findStore            string
+	createStore, changeStore     string
+}
+
+// columns of a record as decode reads them. Its payloads are elsewhere, so that
+// neither a listing nor a change of state moves them.
+const columns = `j.dat_txn, j.state, j.dat_tx_time, j.created_ms, j.updated_ms, j.lease, j.fence, j.note, j.branches, j.payloads`
+
+// metaColumns are the journal's own node as decodeMeta reads it.
+const metaColumns = `m.id, m.place, m.layout, m.horizon_ms, m.hlc, m.fence, m.beat`
+
+func newWords(label string) words {
+	w := words{record: label, payload: label + payloadSuffix, metaLabel: label + metaSuffix, store: label + storeSuffix}
+	text := strings.NewReplacer(
+		"{j}", "(j:"+w.record+" {title: $title})", "{all}", "(j:"+w.record+")",
+		"{p}", "(p:"+w.payload+" {title: $payload})", "{allPayloads}", "(p:"+w.payload+")",
+		"{m}", "(m:"+w.metaLabel+" {title: $meta})",
+		"{s}", "(s:"+w.store+" {title: $title})", "{allStores}", "(s:"+w.store+")",
+		"{record}", w.record, "{payload}", w.payload, "{metaLabel}", w.metaLabel, "{store}", w.store,
+		"{columns}", columns, "{metaColumns}", metaColumns,
+	).Replace
+	w.find = text(`MATCH {j} RETURN {columns}`)
+	w.read = text(`MATCH {j} OPTIONAL MATCH {p} RETURN {columns}, p.payloads`)
+	w.create = text(`CREATE (j:{record} $props)`)
+	w.createPayload = text(`CREATE (p:{payload} {title: $payload, payloads: $payloads})`)
+	w.change = text(`MATCH {j} SET j += $props RETURN count(j)`)
+	w.scan = text(`MATCH {all} WHERE j.state IN $states AND j.updated_ms < $before AND j.dat_tx_time > $above AND j.dat_txn > $after
+		RETURN {columns} ORDER BY j.dat_txn LIMIT $limit`)
+	// Together they set updated_ms to the greater of now and one more than it was.
+	w.finishLate = text(`MATCH {all} WHERE j.state IN $from AND j.updated_ms >= $now AND j.title IN $titles
+		SET j += $done, j.updated_ms = j.updated_ms + 1 RETURN count(j)`)
+	w.finish = text(`MATCH {all} WHERE j.state IN $from AND j.updated_ms < $now AND j.title IN $titles
+		SET j += $done, j.updated_ms = $now RETURN count(j)`)
+	w.removable = text(`MATCH {all} WHERE j.state IN $states AND j.updated_ms < $before
+		RETURN {columns} ORDER BY j.updated_ms, j.dat_txn LIMIT $limit`)
+	w.removing = text(`MATCH {all} WHERE j.state IN $states AND j.title IN $titles RETURN j.title, j.dat_txn, j.dat_tx_time, j.payloads`)
+	w.remove = text(`MATCH {all} WHERE j.title IN $titles DETACH DELETE j`)
+	w.removePayloads = text(`MATCH {allPayloads} WHERE p.title IN $payloads DETACH DELETE p`)
+	w.highest = text(`MATCH {all} RETURN max(j.dat_tx_time)`)
+	w.meta = text(`MATCH {m} RETURN {metaColumns}, timestamp()`)
+	w.createMeta = text(`CREATE (m:{metaLabel} $props)`)
+	w.changeMeta = text(`MATCH {m} SET m += $props RETURN count(m)`)
+	w.stores = text(`MATCH {allStores} RETURN s.name, s.place, s.store_id, s.sweeps ORDER BY s.name`)
+	w.findStore = text(`MATCH {s} RETURN s.name, s.place, s.store_id, s.sweeps`)
+	w.createStore = text(`CREATE (s:{store} $props)`)
+	w.changeStore = text(`MATCH {s} SET s += $props RETURN count(s)`)
+	return w
+}
+
+func (w *words) title(txn branches.TxnID) string        { return w.record + ":" + txn.String() }
+func (w *words) payloadTitle(txn branches.TxnID) string { return w.payload + ":" + txn.String() }
+func (w *words) metaTitle() string                      { return w.metaLabel }
+func (w *words) storeTitle(name string) string          { return w.store + ":" + name }
+
+// texts are states as parameters.
+func texts(states ...journal.State) []any {
+	list := make([]any, len(states))
+	for i, s := range states {
+		list[i] = string(s)
+	}
+	return list
+}
+
+func finals() []journal.State {
+	return slices.DeleteFunc(slices.Clone(journal.States), func(s journal.State) bool { return !s.Final() })
+}

@@ -1,0 +1,52 @@
+// Package places counts how many may use a journal at once.
+package places
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// ErrClosed means that the journal was closed.
+var ErrClosed = errors.New("rhizodat: take journal session: the journal is closed")
+
+// Places counts the journal's places. One more than commits may hold is kept
+// back: a listing or a sweep must not wait for a commit, which may be waiting
+// for what the sweep would free.
+type Places struct {
+	commits chan struct{}
+	spare   chan struct{}
+	closed  chan struct{}
+}
+
+// New makes n places for commits, and the spare one.
+func New(n int) *Places {
+	return &Places{commits: make(chan struct{}, n), spare: make(chan struct{}, 1), closed: make(chan struct{})}
+}
+
+// Take waits for a place and returns the function that gives it back, once
+// however often it is called.
+func (p *Places) Take(ctx context.Context, spare bool) (release func(), err error) {
+	var also chan struct{}
+	if spare {
+		also = p.spare
+	}
+	select {
+	case <-p.closed:
+		return nil, ErrClosed
+	default:
+	}
+	select {
+	case p.commits <- struct{}{}:
+		return sync.OnceFunc(func() { <-p.commits }), nil
+	case also <- struct{}{}:
+		return sync.OnceFunc(func() { <-p.spare }), nil
+	case <-p.closed:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close lets nobody in any more. It may be called once.
+func (p *Places) Close() { close(p.closed) }
