@@ -45,6 +45,19 @@ const (
 	// have inserted the rows anew.
 	Parts Name = "parts"
 
+	// Of Iceberg, where a payload is committed once by whoever comes first.
+
+	// OneCommit: the library does not retry a commit. Its retry appends the same
+	// files to a head that holds them.
+	OneCommit Name = "one_commit"
+	// Pinned: a commit stands on exactly the head that was looked at.
+	Pinned Name = "pinned"
+	// Nulls: a row for which the WHERE of a DELETE is unknown stays.
+	Nulls Name = "nulls"
+	// Unfiltered: a file is rewritten from a plan without a filter. One with it
+	// lacks equality deletes, whose rows come back.
+	Unfiltered Name = "unfiltered"
+
 	// Of drevo.
 
 	// Outdated: a transaction that drevo refuses because another one came first is
@@ -53,4 +66,4 @@ const (
 )
 
 // Names lists every guard.
-var Names = []Name{Tag, Order, Exists, Conditional, Marker, Forced, Token, Quiet, Twice, Inside, MarkerInside, Parts, Outdated}
+var Names = []Name{Tag, Order, Exists, Conditional, Marker, Forced, Token, Quiet, Twice, Inside, MarkerInside, Parts, OneCommit, Pinned, Nulls, Unfiltered, Outdated}
