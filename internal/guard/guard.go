@@ -24,6 +24,8 @@ const (
 	Marker Name = "marker"
 	// Forced: recovery acts only on an ABORTED that it forced to the disk.
 	Forced Name = "forced"
+	// Fence: S7 under a lease expects the fence, and locks the row that carries it.
+	Fence Name = "fence"
 
 	// Of ClickHouse, where a payload is inserted once by whoever comes first.
 
@@ -63,7 +65,16 @@ const (
 	// Outdated: a transaction that drevo refuses because another one came first is
 	// run again on what that one left.
 	Outdated Name = "outdated"
+	// Between: nothing runs between drevo's prepare and the COMMIT that detaches the
+	// connection. The next unit's COMMIT there would be acknowledged and not done.
+	Between Name = "between"
+	// Log: a prepare that drevo refuses because its log failed proves nothing. A
+	// restart may find it prepared.
+	Log Name = "log"
+	// Line: a decision that was only read in drevo is followed by two records of
+	// its log. The first may share a line with it, and be lost with it.
+	Line Name = "line"
 )
 
 // Names lists every guard.
-var Names = []Name{Tag, Order, Exists, Conditional, Marker, Forced, Token, Quiet, Twice, Inside, MarkerInside, Parts, OneCommit, Pinned, Nulls, Unfiltered, Outdated}
+var Names = []Name{Tag, Order, Exists, Conditional, Marker, Forced, Fence, Token, Quiet, Twice, Inside, MarkerInside, Parts, OneCommit, Pinned, Nulls, Unfiltered, Outdated, Line, Between, Log}
