@@ -152,13 +152,21 @@ func (j *Journal) ready(ctx context.Context) error {
 	}
 	meta, err := j.meta(ctx)
 	if err != nil {
-		return err
+		return j.noGraph(err)
 	}
 	if meta.layout != Layout {
 		return &journal.Layout{Found: meta.layout, Known: Layout}
 	}
 	j.examined.Store(true)
 	return nil
+}
+
+// noGraph says how to make a graph that is not there: the Bolt protocol cannot.
+func (j *Journal) noGraph(err error) error {
+	if bolt.Code(err) == bolt.CodeNoGraph {
+		return fmt.Errorf("there is no graph %s: make it with POST /databases of the server's HTTP side: %w", j.graph.Name(), err)
+	}
+	return err
 }
 
 // with runs f over a place of its own, for what is not part of a commit.

@@ -31,7 +31,7 @@ func (j *Journal) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return j.write(ctx, func(tx *bolt.Tx) error {
+	return j.noGraph(j.write(ctx, func(tx *bolt.Tx) error {
 		place, err := j.graph.Identify(ctx, tx)
 		if err != nil {
 			return err
@@ -55,7 +55,7 @@ func (j *Journal) install(ctx context.Context) error {
 			"horizon_ms": int64(0), "hlc": int64(0), "fence": int64(0), "beat": int64(0),
 		}})
 		return err
-	})
+	}))
 }
 
 // InstallSQL implements branches.Installer: the Cypher that a DBA runs instead,

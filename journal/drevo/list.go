@@ -3,7 +3,6 @@ package drevo
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 
 	"github.com/rhizodat/rhizodat-go/branches"
@@ -89,7 +88,7 @@ func (j *Journal) Scan(ctx context.Context, filter journal.Filter, f func(journa
 			if filter.Limit > 0 {
 				page = min(page, left)
 			}
-			rows, err := j.graph.Read(ctx, j.words.scan, scanParams(filter, after, page))
+			rows, err := j.scan(ctx, filter, after, page)
 			if err != nil {
 				return err
 			}
@@ -107,20 +106,26 @@ func (j *Journal) Scan(ctx context.Context, filter journal.Filter, f func(journa
 	return wrap("list journal records", errors.Join(append([]error{err}, damaged...)...))
 }
 
-// scanParams writes bounds that hold for all where nothing was asked for. dat_txn
-// is a UUIDv7: its order is the order of birth.
-func scanParams(filter journal.Filter, after string, page int) map[string]any {
-	before := int64(math.MaxInt64)
+// scan reads one page. Only what was asked for is asked: a record whose property
+// is no number is below and above nothing, and would not be reported.
+// dat_txn is a UUIDv7: its order is the order of birth.
+func (j *Journal) scan(ctx context.Context, filter journal.Filter, after string, page int) ([][]any, error) {
+	text := j.words.scan
+	params := map[string]any{"states": texts(filter.States...), "limit": int64(page)}
+	also := func(condition, name string, value any) {
+		text += ` AND j.` + condition + ` $` + name
+		params[name] = value
+	}
 	if !filter.UpdatedBefore.IsZero() {
-		before = filter.UpdatedBefore.UnixMilli()
+		also(`updated_ms <`, `before`, filter.UpdatedBefore.UnixMilli())
 	}
-	above := int64(-1)
 	if filter.TxTimeAbove > 0 {
-		above = int64(filter.TxTimeAbove)
+		also(`dat_tx_time >`, `above`, int64(filter.TxTimeAbove))
 	}
-	return map[string]any{
-		"states": texts(filter.States...), "before": before, "above": above, "after": after, "limit": int64(page),
+	if after != "" {
+		also(`dat_txn >`, `after`, after)
 	}
+	return j.graph.Read(ctx, text+j.words.scanned, params)
 }
 
 // each calls f for the records of a listing that can be read, and returns what is

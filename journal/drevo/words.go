@@ -29,7 +29,8 @@ type words struct {
 
 	find, read, create, change   string
 	createPayload                string
-	scan, finishLate, finish     string
+	scan, scanned                string
+	finishLate, finish           string
 	removable, removing          string
 	remove, removePayloads       string
 	highest                      string
@@ -60,8 +61,8 @@ func newWords(label string) words {
 	w.create = text(`CREATE (j:{record} $props)`)
 	w.createPayload = text(`CREATE (p:{payload} {title: $payload, payloads: $payloads})`)
 	w.change = text(`MATCH {j} SET j += $props RETURN count(j)`)
-	w.scan = text(`MATCH {all} WHERE j.state IN $states AND j.updated_ms < $before AND j.dat_tx_time > $above AND j.dat_txn > $after
-		RETURN {columns} ORDER BY j.dat_txn LIMIT $limit`)
+	w.scan = text(`MATCH {all} WHERE j.state IN $states`)
+	w.scanned = text(` RETURN {columns} ORDER BY j.dat_txn LIMIT $limit`)
 	// Together they set updated_ms to the greater of now and one more than it was.
 	w.finishLate = text(`MATCH {all} WHERE j.state IN $from AND j.updated_ms >= $now AND j.title IN $titles
 		SET j += $done, j.updated_ms = j.updated_ms + 1 RETURN count(j)`)
