@@ -23,10 +23,30 @@ func (e *Mismatch) Error() string {
 // Kind is Permanent: only a person can help.
 func (e *Mismatch) Kind() branches.Kind { return branches.Permanent }
 
+// Separate is a journal that needs its place for itself: a prepared branch of a
+// store there would keep it from writing the decision that ends the branch.
+type Separate interface {
+	// Separate only says so.
+	Separate()
+}
+
+// Crowded means that a store is in the place of a journal that is Separate.
+type Crowded struct {
+	Store string
+	Place branches.Place
+}
+
+func (e *Crowded) Error() string {
+	return fmt.Sprintf("rhizodat: check store %s: the journal is in its place, %s, where a prepared branch would block the decision: give the journal its own graph", e.Store, e.Place)
+}
+
+// Kind is Permanent: only another configuration helps.
+func (e *Crowded) Kind() branches.Kind { return branches.Permanent }
+
 // Bind checks that store is the one that registry knows by name and that it
 // belongs to that journal, and returns the journal's entry for it. A store that
 // no journal has yet, and a name that no store has yet, are bound to each other.
-// *Mismatch, or branches.ErrNotInstalled, when it may not be touched; any other
+// *Mismatch, *Crowded or branches.ErrNotInstalled when it may not be touched; any other
 // error proves nothing. Whoever is about to prepare a branch, or to end one that
 // it has not prepared, calls it first.
 func Bind(ctx context.Context, registry Registry, name string, store branches.Store) (Registered, error) {
@@ -40,6 +60,13 @@ func Bind(ctx context.Context, registry Registry, name string, store branches.St
 	}
 	if identity.Moved() {
 		return Registered{}, &Mismatch{Store: name, Reason: fmt.Sprintf("the journal was made at %s and is now at %s", identity.Place, identity.Here)}
+	}
+	place, err := placeOf(ctx, name, store)
+	if err != nil {
+		return Registered{}, err
+	}
+	if _, alone := registry.(Separate); alone && place == identity.Here {
+		return Registered{}, &Crowded{Store: name, Place: place}
 	}
 	meta, err := keeper.Meta(ctx)
 	if err != nil {
@@ -63,7 +90,7 @@ func Bind(ctx context.Context, registry Registry, name string, store branches.St
 	if err := belongs(name, meta, identity); err != nil {
 		return Registered{}, err
 	}
-	return register(ctx, registry, name, store, meta.StoreID, sweeps)
+	return register(ctx, registry, Registered{Name: name, Place: place, StoreID: meta.StoreID, Sweeps: sweeps})
 }
 
 // belongs refuses a store of another journal, and of the same journal at
@@ -78,21 +105,25 @@ func belongs(name string, meta branches.Meta, identity Identity) error {
 	return nil
 }
 
-func register(ctx context.Context, registry Registry, name string, store branches.Store, storeID string, sweeps int64) (Registered, error) {
+func placeOf(ctx context.Context, name string, store branches.Store) (branches.Place, error) {
 	placer, ok := store.(branches.Placer)
 	if !ok {
-		return Registered{}, errors.New("rhizodat: check store " + name + ": its adapter keeps a meta row and cannot say where it is")
+		return "", errors.New("rhizodat: check store " + name + ": its adapter keeps a meta row and cannot say where it is")
 	}
 	place, err := placer.Place(ctx)
 	if err != nil {
-		return Registered{}, fmt.Errorf("rhizodat: check store %s: %w", name, err)
+		return "", fmt.Errorf("rhizodat: check store %s: %w", name, err)
 	}
-	entry, err := registry.Register(ctx, Registered{Name: name, Place: place, StoreID: storeID, Sweeps: sweeps})
+	return place, nil
+}
+
+func register(ctx context.Context, registry Registry, r Registered) (Registered, error) {
+	entry, err := registry.Register(ctx, r)
 	if err != nil {
-		return Registered{}, fmt.Errorf("rhizodat: register store %s: %w", name, err)
+		return Registered{}, fmt.Errorf("rhizodat: register store %s: %w", r.Name, err)
 	}
-	if entry.Place != place || entry.StoreID != storeID {
-		return Registered{}, &Mismatch{Store: name, Reason: fmt.Sprintf("the journal knows it as store %s at %s, this is store %s at %s", entry.StoreID, entry.Place, storeID, place)}
+	if entry.Place != r.Place || entry.StoreID != r.StoreID {
+		return Registered{}, &Mismatch{Store: r.Name, Reason: fmt.Sprintf("the journal knows it as store %s at %s, this is store %s at %s", entry.StoreID, entry.Place, r.StoreID, r.Place)}
 	}
 	return entry, nil
 }

@@ -137,3 +137,30 @@ func TestBindOfStoresWithoutMeta(t *testing.T) {
 		t.Errorf("the registry holds %+v, %v", stores, err)
 	}
 }
+
+// alone is a journal that no store may share a place with.
+type alone struct{ journal.Registry }
+
+func (alone) Separate() {}
+
+// A journal that has to be alone is refused where a store is, before anything is
+// written; one that has not is none the worse.
+func TestBindOfAStoreInTheJournalsPlace(t *testing.T) {
+	registry, id := registryOf(t)
+	store := &keeper{meta: branches.Meta{StoreID: "s1"}, place: id.Here}
+	_, err := journal.Bind(t.Context(), alone{registry}, "a", store)
+	crowded, ok := errors.AsType[*journal.Crowded](err)
+	if !ok || crowded.Store != "a" || crowded.Place != id.Here || crowded.Kind() != branches.Permanent {
+		t.Errorf("Bind: %v, want *Crowded that names the store and the place", err)
+	}
+	if stores, err := registry.Stores(t.Context()); err != nil || len(stores) != 0 || store.meta.JournalID != "" {
+		t.Errorf("the registry holds %+v, %v; the store %+v", stores, err, store.meta)
+	}
+	elsewhere := &keeper{meta: branches.Meta{StoreID: "s2"}, place: id.Here + "x"}
+	if _, err := journal.Bind(t.Context(), alone{registry}, "b", elsewhere); err != nil {
+		t.Errorf("Bind of a store elsewhere: %v", err)
+	}
+	if _, err := journal.Bind(t.Context(), registry, "a", store); err != nil {
+		t.Errorf("Bind to a journal that need not be alone: %v", err)
+	}
+}
