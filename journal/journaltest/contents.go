@@ -16,7 +16,7 @@ var contents = []Item{
 	{"contents/too large a payload is refused by name", tooLarge},
 	{"contents/an unknown id is ErrNotFound", notFound},
 	{"contents/S6 never lowers dat_tx_time", finalTime},
-	{"contents/a lease that does not stand never commits", leases},
+	{"contents/a lease that does not stand never commits", noSuchLease},
 	{"contents/a call whose context has ended proves nothing", endedContext},
 }
 
@@ -128,7 +128,7 @@ func finalTime(b *Bed) {
 	}
 }
 
-func leases(b *Bed) {
+func noSuchLease(b *Bed) {
 	s := b.session()
 	txn := b.in(s, journal.StatePrepared)
 	err := s.Decide(b.Context(), journal.Decision{Txn: txn, TxTime: someTime, Lease: "nobody's", Fence: 1})

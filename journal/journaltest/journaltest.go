@@ -29,6 +29,7 @@ func Items() []Item {
 	var all []Item
 	for _, group := range [][]Item{
 		transitions, races, contents, listings, annotations, registrations, compactions, clocks, places,
+		leases, steps, fences,
 	} {
 		all = append(all, group...)
 	}

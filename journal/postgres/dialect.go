@@ -47,6 +47,8 @@ func (d *dialect) Names(ctx context.Context, conn sqljournal.Conn) (sqljournal.N
 		Journal: prefix + `dat_journal`,
 		Meta:    prefix + `dat_journal_meta`,
 		Store:   prefix + `dat_store`,
+		Lease:   prefix + `dat_lease`,
+		Step:    prefix + `dat_step`,
 		Fence:   prefix + `dat_fence`,
 		ID:      `CAST(pg_catalog.gen_random_uuid() AS text)`,
 		Place:   placeExpr(systemIdentifier, place),
@@ -84,6 +86,17 @@ func (d *dialect) Spelling(n sqljournal.Names) sqljournal.Spelling {
 			CAST(pg_catalog.to_regclass(` + literal(n.Journal) + `) IS NOT NULL AS integer)`,
 		Among: `dat_txn = ANY(CAST(CAST($1 AS text) AS uuid[]))`,
 		List:  func(ids []string) string { return "{" + strings.Join(ids, ",") + "}" },
+		Records: func(param string, columns ...string) string {
+			return `SELECT * FROM pg_catalog.json_to_recordset(CAST(` + param + ` AS json)) AS r(` + strings.Join(columns, ", ") + `)`
+		},
+		// A fence is in a unique index, so that a grant changes a key and waits
+		// for, or is refused by, a commit that shares it. A renewal does not.
+		Rows: sqljournal.RowLocks{
+			Share: ` FOR KEY SHARE`,
+			Hold:  ` FOR NO KEY UPDATE`,
+			Seize: ` FOR UPDATE SKIP LOCKED`,
+			Touch: ` FOR NO KEY UPDATE SKIP LOCKED`,
+		},
 		// Base64 holds no quote and no backslash, so this finds payloads
 		// only. JSON functions would fail on the NULs that JSON may hold.
 		Light: `CASE WHEN octet_length(branches) <= 8192 THEN branches
@@ -134,6 +147,30 @@ func (d *dialect) Layout(v int, n sqljournal.Names) []string {
 			`INSERT INTO ` + n.Meta + ` (id, place, layout) VALUES (` + n.ID + `, ` + n.Place + `, 2)
 	ON CONFLICT (one_row) DO NOTHING`,
 			`UPDATE ` + n.Meta + ` SET layout = 2 WHERE layout < 2`,
+		}
+	case 3:
+		return []string{
+			`CREATE TABLE IF NOT EXISTS ` + n.Lease + ` (
+	name text PRIMARY KEY,
+	holder text,
+	token text NOT NULL,
+	expires_at bigint NOT NULL,
+	fence bigint NOT NULL,
+	CONSTRAINT dat_lease_fence UNIQUE (name, fence))`,
+			`CREATE TABLE IF NOT EXISTS ` + n.Step + ` (
+	execution text,
+	label text,
+	input text,
+	holder text NOT NULL,
+	token text NOT NULL,
+	expires_at bigint NOT NULL,
+	value text,
+	created_ms bigint NOT NULL,
+	updated_ms bigint NOT NULL,
+	PRIMARY KEY (execution, label, input))`,
+			`ALTER TABLE ` + n.Step + ` ALTER COLUMN value SET STORAGE EXTERNAL`, // base64, as branches
+			`CREATE INDEX IF NOT EXISTS dat_step_updated ON ` + n.Step + ` (updated_ms)`,
+			`UPDATE ` + n.Meta + ` SET layout = 3 WHERE layout < 3`,
 		}
 	}
 	return nil

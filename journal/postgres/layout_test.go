@@ -42,8 +42,8 @@ func TestUpgrade(t *testing.T) {
 			j := open(t, dsn, journal.Options{})
 
 			layout, ok := errors.AsType[*journal.Layout](j.Harden(t.Context()))
-			if !ok || layout.Found != i+1 || layout.Known != 2 {
-				t.Fatalf("before the upgrade: %+v, want layout %d found and 2 known", layout, i+1)
+			if !ok || layout.Found != i+1 || layout.Known != 3 {
+				t.Fatalf("before the upgrade: %+v, want layout %d found and 3 known", layout, i+1)
 			}
 			install(t, j)
 			install(t, j)
@@ -70,7 +70,7 @@ func testUpgraded(t *testing.T, cluster *pgtest.Cluster, dsn string, j journal.J
 		t.Errorf("Scan: %v, %v", states, err)
 	}
 	id, err := j.(journal.Registry).Identify(t.Context())
-	if err != nil || id.Layout != 2 || id.ID == "" || id.Moved() {
+	if err != nil || id.Layout != 3 || id.ID == "" || id.Moved() {
 		t.Errorf("Identify: %+v, %v", id, err)
 	}
 	// A worker that knows only the seeds' columns works on.
@@ -117,20 +117,20 @@ func TestLayoutNewerThanTheProgram(t *testing.T) {
 	old, dsn := installed(t, cluster)
 	running := session(t, old)
 	rec := active(t, running)
-	cluster.Exec(t, dsn, "UPDATE dat_journal_meta SET layout = 3")
+	cluster.Exec(t, dsn, "UPDATE dat_journal_meta SET layout = 4")
 	started := open(t, dsn, journal.Options{})
 	for name, err := range map[string]error{
 		"Harden":  started.Harden(t.Context()),
 		"Install": started.(branches.Installer).Install(t.Context()),
 	} {
 		layout, ok := errors.AsType[*journal.Layout](err)
-		if !ok || layout.Found != 3 || layout.Known != 2 {
+		if !ok || layout.Found != 4 || layout.Known != 3 {
 			t.Errorf("%s: %v, want *Layout with both numbers", name, err)
-		} else if text := err.Error(); !strings.Contains(text, "3") || !strings.Contains(text, "2") || !strings.Contains(text, "newer") {
+		} else if text := err.Error(); !strings.Contains(text, "4") || !strings.Contains(text, "3") || !strings.Contains(text, "newer") {
 			t.Errorf("%s does not say what to do: %s", name, text)
 		}
 	}
-	if got := cluster.Int(t, dsn, "SELECT layout FROM dat_journal_meta"); got != 3 {
+	if got := cluster.Int(t, dsn, "SELECT layout FROM dat_journal_meta"); got != 4 {
 		t.Errorf("an old program set the layout to %d", got)
 	}
 	// A program that was running before the upgrade works on.

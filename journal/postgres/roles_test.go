@@ -20,7 +20,9 @@ const grants = `GRANT USAGE ON SCHEMA public TO %[1]s;
 	GRANT SELECT, INSERT, UPDATE, DELETE ON dat_journal TO %[1]s;
 	GRANT SELECT, INSERT, UPDATE ON dat_store TO %[1]s;
 	GRANT SELECT, UPDATE ON dat_journal_meta TO %[1]s;
-	GRANT SELECT ON dat_fence TO %[1]s;`
+	GRANT SELECT ON dat_fence TO %[1]s;
+	GRANT SELECT, INSERT, UPDATE ON dat_lease TO %[1]s;
+	GRANT SELECT, INSERT, UPDATE, DELETE ON dat_step TO %[1]s;`
 
 // worker makes a login with the documented grants and nothing else.
 func worker(t *testing.T, c *pgtest.Cluster, dsn string) (role pgtest.Role, as string) {

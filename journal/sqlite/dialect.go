@@ -31,6 +31,7 @@ var _ sqljournal.Dialect = dialect{}
 func (d dialect) Names(context.Context, sqljournal.Conn) (sqljournal.Names, error) {
 	return sqljournal.Names{
 		Journal: `main.dat_journal`, Meta: `main.dat_journal_meta`, Store: `main.dat_store`,
+		Lease: `main.dat_lease`, Step: `main.dat_step`,
 		ID: `lower(hex(randomblob(16)))`, Place: `'` + strings.ReplaceAll(string(d.place()), `'`, `''`) + `'`,
 	}, nil
 }
@@ -51,6 +52,13 @@ func (dialect) Spelling(n sqljournal.Names) sqljournal.Spelling {
 		List: func(ids []string) string {
 			text, _ := json.Marshal(ids) // strings always marshal
 			return string(text)
+		},
+		Records: func(param string, columns ...string) string {
+			for i, c := range columns {
+				name, _, _ := strings.Cut(c, " ")
+				columns[i] = `json_extract(value, '$.` + name + `') AS ` + name
+			}
+			return `SELECT ` + strings.Join(columns, ", ") + ` FROM json_each(` + param + `)`
 		},
 		Light: `branches`, // it never leaves the process
 		Param: func(text string) string { return parameter.ReplaceAllString(text, `?$1`) },
@@ -94,6 +102,29 @@ func (dialect) Layout(v int, n sqljournal.Names) []string {
 			`INSERT INTO ` + n.Meta + ` (id, place, layout) SELECT ` + n.ID + `, ` + n.Place + `, 2 WHERE true
 				ON CONFLICT (one_row) DO NOTHING`,
 			`UPDATE ` + n.Meta + ` SET layout = 2 WHERE layout < 2`,
+		}
+	case 3:
+		return []string{
+			`CREATE TABLE IF NOT EXISTS ` + n.Lease + ` (
+				name text PRIMARY KEY NOT NULL,
+				holder text,
+				token text NOT NULL,
+				expires_at bigint NOT NULL,
+				fence bigint NOT NULL,
+				UNIQUE (name, fence)) WITHOUT ROWID`,
+			`CREATE TABLE IF NOT EXISTS ` + n.Step + ` (
+				execution text NOT NULL,
+				label text NOT NULL,
+				input text NOT NULL,
+				holder text NOT NULL,
+				token text NOT NULL,
+				expires_at bigint NOT NULL,
+				value text,
+				created_ms bigint NOT NULL,
+				updated_ms bigint NOT NULL,
+				PRIMARY KEY (execution, label, input))`,
+			`CREATE INDEX IF NOT EXISTS main.dat_step_updated ON dat_step (updated_ms)`,
+			`UPDATE ` + n.Meta + ` SET layout = 3 WHERE layout < 3`,
 		}
 	}
 	return nil

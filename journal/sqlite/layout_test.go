@@ -76,7 +76,7 @@ func TestUpgrade(t *testing.T) {
 			exec(t, raw(t, path), string(dump))
 			j := open(t, "file://"+path, journal.Options{})
 			layout, ok := errors.AsType[*journal.Layout](j.Harden(t.Context()))
-			if !ok || layout.Found != i+1 || layout.Known != 2 {
+			if !ok || layout.Found != i+1 || layout.Known != 3 {
 				t.Fatalf("before the upgrade: %+v", layout)
 			}
 			install(t, j)
@@ -98,10 +98,10 @@ func TestUpgrade(t *testing.T) {
 func TestLayoutNewerThanTheProgram(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	install(t, open(t, "file://"+path, journal.Options{}))
-	exec(t, raw(t, path), `UPDATE dat_journal_meta SET layout = 3`)
+	exec(t, raw(t, path), `UPDATE dat_journal_meta SET layout = 4`)
 	j := open(t, "file://"+path, journal.Options{})
 	for name, err := range map[string]error{"Harden": j.Harden(t.Context()), "Install": j.(branches.Installer).Install(t.Context())} {
-		if layout, ok := errors.AsType[*journal.Layout](err); !ok || layout.Found != 3 || layout.Known != 2 {
+		if layout, ok := errors.AsType[*journal.Layout](err); !ok || layout.Found != 4 || layout.Known != 3 {
 			t.Errorf("%s: %v, want *Layout with both numbers", name, err)
 		}
 	}

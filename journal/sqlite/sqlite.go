@@ -118,10 +118,24 @@ type pool struct {
 }
 
 func (p *pool) Take(ctx context.Context, spare bool) (sqljournal.Conn, error) {
-	if _, err := os.Stat(p.path); errors.Is(err, os.ErrNotExist) {
-		return nil, branches.ErrNotInstalled
+	if err := p.there(); err != nil {
+		return nil, err
 	}
 	return p.Pool.Take(ctx, spare)
+}
+
+func (p *pool) Keep(ctx context.Context) (sqljournal.Conn, error) {
+	if err := p.there(); err != nil {
+		return nil, err
+	}
+	return p.Pool.Keep(ctx)
+}
+
+func (p *pool) there() error {
+	if _, err := os.Stat(p.path); errors.Is(err, os.ErrNotExist) {
+		return branches.ErrNotInstalled
+	}
+	return nil
 }
 
 // translate finds the error that says that a table is missing. SQLite has no

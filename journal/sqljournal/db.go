@@ -40,6 +40,14 @@ func (p *dbPool) Take(ctx context.Context, spare bool) (Conn, error) {
 	return &dbConn{pool: p, release: release}, nil
 }
 
+func (p *dbPool) Keep(ctx context.Context) (Conn, error) {
+	release, err := p.places.Keep(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &dbConn{pool: p, release: release}, nil
+}
+
 func (p *dbPool) Close() (err error) {
 	p.once.Do(func() {
 		p.places.Close()

@@ -47,6 +47,8 @@ type Pool interface {
 	// Take waits for a place as long as ctx allows. spare also takes the place
 	// that is kept back from commits.
 	Take(ctx context.Context, spare bool) (Conn, error)
+	// Keep takes the place that is for the renewal of leases alone.
+	Keep(ctx context.Context) (Conn, error)
 	// Close ends the connections that are not taken now, and the others when
 	// they are released.
 	Close() error
@@ -98,6 +100,8 @@ type Names struct {
 	Journal string
 	Meta    string
 	Store   string
+	Lease   string
+	Step    string
 	Fence   string // the sequence of the read fence; empty where Meta holds it
 	// SQL expressions for the journal's own row, evaluated by init.
 	ID, Place string
@@ -123,6 +127,10 @@ type Spelling struct {
 	// encodes.
 	Among string
 	List  func(ids []string) string
+	// Records is a query of the columns ("name type") of the objects of a JSON
+	// list, which the parameter holds.
+	Records func(param string, columns ...string) string
+	Rows    RowLocks
 	// Light is the expression for branches without large payloads.
 	Light string
 	// Param rewrites $1; nil keeps it.

@@ -20,13 +20,16 @@ import (
 type dialect struct{}
 
 func (dialect) Names(context.Context, sqljournal.Conn) (sqljournal.Names, error) {
-	return sqljournal.Names{Journal: "dat_journal", Meta: "dat_journal_meta", Store: "dat_store"}, nil
+	return sqljournal.Names{Journal: "dat_journal", Meta: "dat_journal_meta", Store: "dat_store",
+		Lease: "dat_lease", Step: "dat_step"}, nil
 }
 
 func (dialect) Spelling(sqljournal.Names) sqljournal.Spelling {
 	return sqljournal.Spelling{
 		UUID: "uuid", Now: "now_ms()", Greatest: "greatest", Fence: "fence()", Tables: "SELECT tables",
 		Among: "dat_txn IN $1", List: func(ids []string) string { return strings.Join(ids, ",") }, Light: "branches",
+		Records: func(param string, _ ...string) string { return "SELECT records OF " + param },
+		Rows:    sqljournal.RowLocks{Share: " SHARE", Hold: " HOLD", Seize: " SEIZE", Touch: " TOUCH"},
 	}
 }
 

@@ -40,9 +40,6 @@ func (s *session) Create(ctx context.Context, rec *journal.Record) error {
 }
 
 func (s *session) create(ctx context.Context, rec *journal.Record) error {
-	if rec.Lease != "" {
-		return journal.ErrNoLease
-	}
 	branchText, note, err := s.encode(rec)
 	if err != nil {
 		return err
@@ -54,8 +51,12 @@ func (s *session) create(ctx context.Context, rec *journal.Record) error {
 	// Read when it is sent, not before a connection had to be made: the time
 	// that connecting took is no drift.
 	now := s.j.nowMS()
+	var lease, fence any
+	if rec.Lease != "" {
+		lease, fence = rec.Lease, int64(rec.Fence)
+	}
 	create := Ask(q.create,
-		rec.Txn.String(), int64(rec.TxTime), branchText, now, nil, nil, note, s.j.opts.MaxDrift.Milliseconds())
+		rec.Txn.String(), int64(rec.TxTime), branchText, now, lease, fence, note, s.j.opts.MaxDrift.Milliseconds())
 	create.Under = q.Share
 	res, err := single(ctx, s.conn, Unforced, create)
 	if err != nil {
@@ -135,11 +136,12 @@ func (s *session) Prepare(ctx context.Context, d journal.Decision) error {
 
 // Decide implements journal.Session.
 func (s *session) Decide(ctx context.Context, d journal.Decision) error {
-	if d.Lease != "" {
-		return wrap("decide journal record", journal.ErrNoLease)
-	}
 	q, err := s.ready(ctx)
-	if err == nil {
+	switch {
+	case err != nil:
+	case d.Lease != "" || d.Step != nil:
+		err = s.decideUnder(ctx, q, d)
+	default:
 		decide := Do(q.decide, d.Txn.String(), s.j.nowMS())
 		if d.WithPrepare {
 			decide = Do(q.prepareAndDecide, d.Txn.String(), s.j.nowMS(), int64(d.TxTime))
@@ -303,11 +305,15 @@ func wrap(doing string, err error) error {
 	var conflict *journal.Conflict
 	var drift *journal.Drift
 	var layout *journal.Layout
+	var fenced *journal.Fenced
+	var superseded *journal.Superseded
+	var unfit *journal.Unfit
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &conflict), errors.As(err, &drift), errors.As(err, &layout),
-		errors.Is(err, journal.ErrNotFound), errors.Is(err, journal.ErrFull), errors.Is(err, journal.ErrNoLease):
+		errors.As(err, &fenced), errors.As(err, &superseded), errors.As(err, &unfit),
+		errors.Is(err, journal.ErrNotFound), errors.Is(err, journal.ErrFull):
 		return err
 	}
 	return fmt.Errorf("rhizodat: %s: %w", doing, err)

@@ -26,7 +26,7 @@ import (
 )
 
 // Layout is the version of the tables that this package writes.
-const Layout = 2
+const Layout = 3
 
 // Journal is a journal in a SQL database. It is safe for concurrent use.
 type Journal struct {
@@ -37,6 +37,10 @@ type Journal struct {
 	// opened is set once the first connection has fixed the tables' names and
 	// has found a layout that this program knows.
 	opened atomic.Pointer[opened]
+
+	// proving lets one goroutine at a time probe the conditional writes.
+	proving chan struct{}
+	proved  bool
 }
 
 type opened struct {
@@ -50,6 +54,7 @@ var (
 	_ journal.Compactor   = (*Journal)(nil)
 	_ journal.Timekeeper  = (*Journal)(nil)
 	_ journal.Adopter     = (*Journal)(nil)
+	_ journal.Conditional = (*Journal)(nil)
 	_ branches.Installer  = (*Journal)(nil)
 	_ branches.Classifier = (*Journal)(nil)
 	_ branches.Placer     = (*Journal)(nil)
@@ -57,7 +62,7 @@ var (
 
 // New makes a journal. It does not connect.
 func New(pool Pool, dialect Dialect, opts journal.Options) *Journal {
-	return &Journal{pool: pool, dialect: dialect, opts: opts.WithDefaults()}
+	return &Journal{pool: pool, dialect: dialect, opts: opts.WithDefaults(), proving: make(chan struct{}, 1)}
 }
 
 // Session implements journal.Journal.

@@ -333,10 +333,10 @@ func TestInstallUpgradesStepByStep(t *testing.T) {
 		steps      []string
 		fails      bool
 	}{
-		"new":     {steps: []string{"LAYOUT 1", "LAYOUT 2"}},
-		"seeds":   {bare: 1, steps: []string{"LAYOUT 2"}},
-		"current": {meta: 1, bare: 1, layout: int64(2)},
-		"newer":   {meta: 1, bare: 1, layout: int64(3), fails: true},
+		"new":     {steps: []string{"LAYOUT 1", "LAYOUT 2", "LAYOUT 3"}},
+		"seeds":   {bare: 1, steps: []string{"LAYOUT 2", "LAYOUT 3"}},
+		"current": {meta: 1, bare: 1, layout: int64(sqljournal.Layout)},
+		"newer":   {meta: 1, bare: 1, layout: int64(sqljournal.Layout + 1), fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j, mock := unexamined(t)

@@ -28,6 +28,9 @@ type statements struct {
 	raiseHorizon, remove       string
 	horizon, highWater, clock  string
 	layout                     string
+
+	lease leaseStatements
+	step  stepStatements
 }
 
 // columns of a record as decode reads them; the branches are chosen by the caller.
@@ -35,14 +38,17 @@ const columns = `CAST(dat_txn AS text), state, dat_tx_time, created_ms, updated_
 
 func newStatements(n Names, s Spelling) *statements {
 	q := &statements{Spelling: s, words: strings.NewReplacer(
-		"{journal}", n.Journal, "{meta}", n.Meta, "{store}", n.Store,
+		"{journal}", n.Journal, "{meta}", n.Meta, "{store}", n.Store, "{lease}", n.Lease, "{step}", n.Step,
 		"{uuid}", s.UUID, "{now}", s.Now, "{greatest}", s.Greatest, "{fence}", s.Fence, "{light}", s.Light,
 		"{among}", s.Among, "{final}", inStates(finals()...), "{columns}", columns,
+		"{share}", s.Rows.Share, "{hold}", s.Rows.Hold, "{seize}", s.Rows.Seize, "{touch}", s.Rows.Touch,
 	)}
 	q.commits()
 	q.lists()
 	q.registers()
 	q.compacts()
+	q.leases()
+	q.steps()
 	return q
 }
 
