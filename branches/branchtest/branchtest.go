@@ -40,6 +40,13 @@ type Harness struct {
 	Bad string
 	// Constrained: a second row with the same key is refused.
 	Constrained bool
+	// Fenced: a prepared branch refuses every other write of its place until it is
+	// finished.
+	Fenced bool
+	// NoUndo: the store cannot take a part of a branch back. A failed statement
+	// dooms it for good, and so does a rollback to a savepoint after which it has
+	// written.
+	NoUndo bool
 	// Unpreparable is a statement after which Prepare is refused (optional).
 	Unpreparable string
 	// Lock is a statement that writes nothing and takes a lock; TryLock reports

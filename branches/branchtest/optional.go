@@ -41,9 +41,19 @@ func listedNoMore(r *Run) {
 	r.needsTwoPhase()
 	store := r.Store()
 	lister := ability[branches.Lister](r, store)
-	finished, aborted, standing := r.orphan(), r.orphan(), r.orphan()
-	r.Must("finish", store.Finish(r.Ctx, finished.Ref()))
-	r.Must("abort", store.Abort(r.Ctx, aborted.Ref()))
+	finished := r.orphan()
+	if r.Fenced {
+		r.Must("finish", store.Finish(r.Ctx, finished.Ref()))
+	}
+	aborted := r.orphan()
+	if r.Fenced {
+		r.Must("abort", store.Abort(r.Ctx, aborted.Ref()))
+	}
+	standing := r.orphan()
+	if !r.Fenced {
+		r.Must("finish", store.Finish(r.Ctx, finished.Ref()))
+		r.Must("abort", store.Abort(r.Ctx, aborted.Ref()))
+	}
 	if r.find(lister, finished.GID) != nil || r.find(lister, aborted.GID) != nil {
 		r.Errorf("a transaction that is over is still listed")
 	}
@@ -59,8 +69,16 @@ func savepointBack(r *Run) {
 	r.Must("savepoint", sp.Savepoint(r.Ctx, "dat_sp_1"))
 	kept := u.Key
 	u.Key += "x"
+	if r.NoUndo {
+		r.Must("rollback to", sp.RollbackTo(r.Ctx, "dat_sp_1"))
+		r.Must("doom though nothing was written since", u.Doomed())
+	}
 	u.Wrote()
 	r.Must("rollback to", sp.RollbackTo(r.Ctx, "dat_sp_1"))
+	if r.NoUndo {
+		r.doomedForGood(u)
+		return
+	}
 	u.Committed().Rows(0, "written after the savepoint")
 	u.Key = kept
 	u.Rows(1, "written before the savepoint")
@@ -78,8 +96,24 @@ func savepointClears(r *Run) {
 		r.Errorf("a failed statement has not doomed the branch")
 	}
 	r.Must("rollback to", sp.RollbackTo(r.Ctx, "dat_sp_1"))
+	if r.NoUndo {
+		r.doomedForGood(u)
+		return
+	}
 	r.Must("doom after rollback to", u.Doomed())
 	u.Committed().Rows(1, "written before the savepoint")
+}
+
+// doomedForGood: what was written is not committed, and nobody is told that it was.
+func (r *Run) doomedForGood(u *Unit) {
+	if u.Doomed() == nil {
+		r.Errorf("a branch that cannot be taken back to its savepoint is not doomed")
+	}
+	if err := u.try(true); err == nil {
+		r.Errorf("Stage of a doomed branch = nil")
+	}
+	r.Must("rollback", u.Rollback(r.Ctx))
+	u.Rows(0, "of a doomed branch")
 }
 
 func savepointReleased(r *Run) {

@@ -172,6 +172,12 @@ func sessionAfterPrepare(r *Run) {
 	if !session.Usable() {
 		r.Fatalf("session is not usable after Prepare")
 	}
+	if r.Fenced {
+		r.fenced(session)
+		r.Must("finish", first.Finish(r.Ctx, first.Ref()))
+		r.Begin(session).Wrote().Committed().Rows(1, "of the unit after the fence")
+		return
+	}
 	r.Begin(session).Wrote().Committed().Rows(1, "of the second unit")
 	third := r.Begin(session).Wrote()
 	// The session is another unit's now: the first ends beside it.
@@ -179,6 +185,25 @@ func sessionAfterPrepare(r *Run) {
 	first.Rows(1, "of the first unit")
 	third.Rows(0, "of the third unit, which is open")
 	third.Committed().Rows(1, "of the third unit")
+}
+
+// fenced: under a prepared branch another unit of its place is refused, in one
+// phase and in two, as what is worth running again.
+func (r *Run) fenced(session branches.Session) {
+	for _, onePhase := range []bool{true, false} {
+		u := r.Begin(session).Wrote()
+		err := u.try(onePhase)
+		if err == nil && onePhase {
+			err = u.Commit(r.Ctx)
+		} else if err == nil {
+			err = u.Prepare(r.Ctx, u.GID)
+		}
+		r.Failed("the end of a unit under the fence", err)
+		if kind := branches.Classify(r.Store(), err); kind != branches.Transient {
+			r.Errorf("the fence is %s, want transient", kind)
+		}
+		u.Rows(0, "under the fence")
+	}
 }
 
 func prepareRefused(r *Run) {
@@ -207,13 +232,21 @@ func prepareRefused(r *Run) {
 func restartWhilePrepared(r *Run) {
 	r.Needs(r.Restart != nil, "harness has no Restart")
 	r.needsTwoPhase()
-	finished, aborted := r.orphan(), r.orphan()
+	finished := r.orphan()
+	var aborted *Unit
+	if !r.Fenced {
+		aborted = r.orphan()
+	}
 	store := r.Store() // reached before the restart: its own connections die with the server
 	r.Fate(store, finished.Txn, branches.FateAbsent, "before the restart")
 	r.Must("restart", r.Restart(r.Ctx))
 	finished.Rows(0, "after the restart")
 	r.Must("finish", store.Finish(r.Ctx, finished.Ref()))
-	r.Must("abort", store.Abort(r.Ctx, aborted.Ref()))
 	finished.Rows(1, "after Finish")
+	if r.Fenced {
+		aborted = r.orphan()
+		r.Must("restart", r.Restart(r.Ctx))
+	}
+	r.Must("abort", store.Abort(r.Ctx, aborted.Ref()))
 	aborted.Rows(0, "after Abort")
 }
