@@ -375,12 +375,17 @@ const (
 // die commits a unit in another process, which dies at that point.
 func (p *pooled) die(t *testing.T, point string) {
 	t.Helper()
+	dieAt(t, p.dsn, point)
+}
+
+func dieAt(t *testing.T, dsn, point string) {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	child := osexec.CommandContext(t.Context(), self, "-test.run=^TestPooledChild$")
-	child.Env = append(os.Environ(), envPooledDSN+"="+p.dsn, envPooledPoint+"="+point)
+	child.Env = append(os.Environ(), envPooledDSN+"="+dsn, envPooledPoint+"="+point)
 	output, err := child.CombinedOutput()
 	if err == nil || child.ProcessState.ExitCode() != diedAt {
 		t.Fatalf("the child did not die at %s: %v\n%s", point, err, output)
