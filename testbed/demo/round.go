@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,37 +20,42 @@ const (
 )
 
 // wants reports whether another kill is needed.
-func (b *banks) wants() bool {
-	if b.kills < b.plan.kills {
+func (t *trial) wants() bool {
+	if t.kills < t.plan.kills {
 		return true
 	}
-	var decided, undecided int
-	for _, state := range b.open {
+	decided, undecided := 0, 0
+	for _, state := range t.open {
 		if state == "COMMITTED" {
 			decided++
 		} else {
 			undecided++
 		}
 	}
-	enough := b.inside >= leastInside && decided > 0 && undecided > 0
-	return !enough && b.kills < mostRounds*b.plan.kills
+	enough := t.inside >= leastInside && undecided > 0
+	for _, name := range t.names() {
+		enough = enough && len(t.waiting[name]) > 0
+		decided += len(t.waiting[name])
+	}
+	missed := !enough || decided == 0
+	return missed && t.kills < mostRounds*t.plan.kills
 }
 
 // round starts the program, recovers beside it what the last kill left, and
 // kills it at a random moment.
-func (b *banks) round(ctx context.Context) error {
-	child, err := b.start(ctx)
+func (t *trial) round(ctx context.Context) error {
+	child, err := t.start(ctx)
 	if err != nil {
 		return err
 	}
 	recovered := make(chan error, 1)
-	go func() { recovered <- b.recover(ctx) }()
+	go func() { recovered <- t.recover(ctx) }()
 	var moment <-chan time.Time
 	for alive := true; alive; {
 		select {
 		case line, ok := <-child.Lines:
 			if alive = ok; ok {
-				b.note(line)
+				t.note(line)
 				child.Go()
 			}
 		case err := <-recovered:
@@ -61,48 +67,71 @@ func (b *banks) round(ctx context.Context) error {
 			if err := child.Kill(); err != nil {
 				return err
 			}
-			b.kills++
-			b.killed = time.Now()
+			t.kills++
+			t.killed = time.Now()
 			for line := range child.Lines { // told before the kill
-				b.note(line)
+				t.note(line)
 			}
 			_ = child.Wait() // "signal: killed"
-			return b.look(ctx)
+			return t.look(ctx)
 		}
 	}
-	b.crashes = append(b.crashes, child.Wait())
+	t.crashes = append(t.crashes, child.Wait())
 	return <-recovered
 }
 
-func (b *banks) note(line string) {
+func (t *trial) note(line string) {
 	if txn, verdict, ok := strings.Cut(line, " "); ok {
-		b.reported[txn] = verdict
+		t.reported[txn] = verdict
 	}
 }
 
 // recover runs one pass of recovery when what the last kill left is stale.
-func (b *banks) recover(ctx context.Context) error {
+func (t *trial) recover(ctx context.Context) error {
 	wait := 200 * time.Millisecond // the first round: let the program begin
-	if !b.killed.IsZero() {
-		wait += staleAfter + drift - time.Since(b.killed)
+	if !t.killed.IsZero() {
+		wait += staleAfter + drift - time.Since(t.killed)
 	}
 	if err := rig.Pause(ctx, wait); err != nil {
 		return err
 	}
-	_, _, err := b.recovery.Run(ctx, "once")
+	if err := t.wait(ctx); err != nil {
+		return err
+	}
+	_, _, err := t.recovery.Run(ctx, "once")
 	return err
+}
+
+// wait takes down which of the units that the last kill left decided have no rows
+// in a companion yet. What the killed program had sent has ended by now.
+func (t *trial) wait(ctx context.Context) error {
+	for _, name := range t.names() {
+		left, err := t.companions[name].Unfinished(ctx, t.owed[name])
+		if err != nil {
+			return err
+		}
+		for _, txn := range left {
+			t.waiting[name][txn] = true
+		}
+	}
+	return nil
 }
 
 // look takes stock of what a kill has left, once the program's last requests
 // have ended. A backend that waits for a row of another unfinished transfer goes
 // on waiting for a client that is gone; it has prepared nothing.
-func (b *banks) look(ctx context.Context) error {
+func (t *trial) look(ctx context.Context) error {
 	err := rig.Await(ctx, "end of the killed program's requests", func() (bool, error) {
-		for _, db := range []*rig.Database{b.Stores["bank_a"], b.Stores["bank_b"], b.Journal} {
+		for _, db := range append(slices.Collect(maps.Values(t.Stores)), t.Journal) {
 			n, err := db.Int(ctx, `SELECT count(*) FROM pg_stat_activity
 				WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
 				AND NOT (state = 'active' AND wait_event_type IS NOT DISTINCT FROM 'Lock')`)
 			if err != nil || n > 0 {
+				return false, err
+			}
+		}
+		for _, companion := range t.companions {
+			if busy, err := companion.Busy(ctx); err != nil || busy {
 				return false, err
 			}
 		}
@@ -111,18 +140,18 @@ func (b *banks) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	states, err := b.States(ctx)
+	states, err := t.States(ctx)
 	if err != nil {
 		return err
 	}
-	gids, err := b.Prepared(ctx)
+	gids, err := t.Prepared(ctx)
 	if err != nil {
 		return err
 	}
 	open, counts := map[string]string{}, map[string]int{}
 	for _, gid := range gids {
 		txn := branches.GID(gid).Txn().String()
-		if _, known := b.open[txn]; known {
+		if _, known := t.open[txn]; known {
 			continue // left by an earlier kill
 		}
 		if open[txn] == "" {
@@ -130,18 +159,40 @@ func (b *banks) look(ctx context.Context) error {
 			counts[states[txn]]++
 		}
 	}
-	maps.Copy(b.open, open)
-	if len(open) > 0 {
-		b.inside++
+	maps.Copy(t.open, open)
+	fmt.Printf("kill %2d: %2d units left prepared, undecided %d, decided %d", t.kills, len(open), len(open)-counts["COMMITTED"], counts["COMMITTED"])
+	inside, err := t.owe(ctx, states)
+	if inside || len(open) > 0 {
+		t.inside++
 	}
-	fmt.Printf("kill %2d: %2d transfers left open, undecided %d, decided %d; %d branches prepared\n",
-		b.kills, len(open), len(open)-counts["COMMITTED"], counts["COMMITTED"], len(gids))
-	return nil
+	return err
+}
+
+// owe takes down which decided units have no rows in a companion, and reports
+// whether the last kill is why.
+func (t *trial) owe(ctx context.Context, states map[string]string) (inside bool, err error) {
+	var decided []string
+	for txn, state := range states {
+		if state == "COMMITTED" {
+			decided = append(decided, txn)
+		}
+	}
+	for _, name := range t.names() {
+		left, err := t.companions[name].Unfinished(ctx, decided)
+		if err != nil {
+			return false, err
+		}
+		fmt.Printf("; %d pending in %s", len(left), name)
+		inside = inside || slices.ContainsFunc(left, func(txn string) bool { return !t.waiting[name][txn] })
+		t.owed[name] = left
+	}
+	fmt.Println()
+	return inside, nil
 }
 
 // settle lets the program end in order once, and then recovery finish.
-func (b *banks) settle(ctx context.Context) error {
-	child, err := b.start(ctx)
+func (t *trial) settle(ctx context.Context) error {
+	child, err := t.start(ctx)
 	if err != nil {
 		return err
 	}
@@ -150,7 +201,7 @@ func (b *banks) settle(ctx context.Context) error {
 		select {
 		case line, ok := <-child.Lines:
 			if alive = ok; ok {
-				b.note(line)
+				t.note(line)
 				child.Go()
 			}
 		case <-end:
@@ -160,9 +211,12 @@ func (b *banks) settle(ctx context.Context) error {
 		}
 	}
 	if err := child.Wait(); err != nil {
-		b.crashes = append(b.crashes, err)
+		t.crashes = append(t.crashes, err)
 	}
-	_, output, err := b.recovery.UntilClean(ctx, 20*time.Second)
+	if err := t.wait(ctx); err != nil {
+		return err
+	}
+	_, output, err := t.recovery.UntilClean(ctx, 20*time.Second)
 	fmt.Printf("\nthe last pass of rhizorecover:\n%.1500s\n", output)
 	return err
 }

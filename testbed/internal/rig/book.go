@@ -2,29 +2,15 @@ package rig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
 )
-
-// Companion is a store of another kind beside the PostgreSQL databases of a
-// deployment. What a unit writes in those it writes there too, in its own form.
-type Companion interface {
-	// DSN of the store, as it stands behind its name.
-	DSN() string
-	// Book is what the units have left there.
-	Book(ctx context.Context) (Book, error)
-	// Unfinished lists, of the units that are given, those that have not taken
-	// effect there.
-	Unfinished(ctx context.Context, txns []string) ([]string, error)
-}
-
-// Preparer is a companion whose branches are prepared.
-type Preparer interface {
-	// Prepared lists the gids that are prepared there.
-	Prepared(ctx context.Context) ([]string, error)
-}
 
 // Meddler is a companion whose rows can be made wrong, to see whether that is
 // noticed.
@@ -99,3 +85,44 @@ func Compare(want, got Book) Audit {
 func (a Audit) All() []string { return slices.Concat(a.Missing, a.Unexpected, a.Different) }
 
 func (s Sum) String() string { return fmt.Sprintf("%d rows of %d in all", s.Rows, s.Total) }
+
+// Book reads one: a query's columns are dat_txn and part as text, rows and sum as
+// bigint.
+func (d *Database) Book(ctx context.Context, query string) (Book, error) {
+	book := Book{}
+	err := d.with(ctx, func(conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, query)
+		if err != nil {
+			return err
+		}
+		var entry Entry
+		var sum Sum
+		_, err = pgx.ForEachRow(rows, []any{&entry.Txn, &entry.Part, &sum.Rows, &sum.Total}, func() error {
+			book[entry] = sum
+			return nil
+		})
+		return err
+	})
+	return book, err
+}
+
+// Book reads one: a query's columns are dat_txn, part, rows and sum.
+func (d *ClickHouseDatabase) Book(ctx context.Context, query string) (Book, error) {
+	rows, err := d.Ask(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	book := make(Book, len(rows))
+	for _, row := range rows {
+		if len(row) != 4 {
+			return nil, fmt.Errorf("read book of %s: %d columns, want 4", d.Name, len(row))
+		}
+		count, countErr := strconv.Atoi(row[2])
+		total, totalErr := strconv.Atoi(row[3])
+		if err := errors.Join(countErr, totalErr); err != nil {
+			return nil, fmt.Errorf("read book of %s: %w", d.Name, err)
+		}
+		book[Entry{row[0], row[1]}] = Sum{count, total}
+	}
+	return book, nil
+}

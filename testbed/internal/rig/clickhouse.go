@@ -24,9 +24,11 @@ type ClickHouse struct {
 // OpenClickHouse uses the server that RHIZODAT_TEST_CLICKHOUSE names, or launches
 // one. The error is [chserver.ErrNoServer] where this machine has none.
 func OpenClickHouse(ctx context.Context) (*ClickHouse, error) {
-	at, found, err := chserver.EnvEndpoint()
-	if found || err != nil {
-		return &ClickHouse{at: at}, err
+	switch at, found, err := chserver.EnvEndpoint(); {
+	case err != nil:
+		return nil, err
+	case found:
+		return &ClickHouse{at: at}, nil
 	}
 	return LaunchClickHouse(ctx, "")
 }

@@ -14,8 +14,6 @@ type Deployment struct {
 	Stores  map[string]*Database
 	Others  map[string]Other // nil: none
 	Journal *Database
-	// Companions are the stores of other kinds, by name.
-	Companions map[string]Companion
 	// Ledger is a query that every one of Stores answers: the dat_txn of each unit
 	// that took effect there, and in how many stores such a unit writes, as text.
 	Ledger string
@@ -63,7 +61,7 @@ func (d *Deployment) States(ctx context.Context) (map[string]string, error) {
 	return d.Journal.Pairs(ctx, `SELECT dat_txn::text, state FROM dat_journal`)
 }
 
-// Prepared lists the gids prepared in any store, those of companions included.
+// Prepared lists the gids prepared in any store.
 func (d *Deployment) Prepared(ctx context.Context) ([]string, error) {
 	var all []string
 	for _, name := range d.Names() {
@@ -72,15 +70,6 @@ func (d *Deployment) Prepared(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		all = append(all, gids...)
-	}
-	for _, name := range slices.Sorted(maps.Keys(d.Companions)) {
-		if p, ok := d.Companions[name].(Preparer); ok {
-			gids, err := p.Prepared(ctx)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, gids...)
-		}
 	}
 	return all, nil
 }
