@@ -9,12 +9,15 @@ import (
 	"github.com/rhizodat/rhizodat-go/branches"
 )
 
+// IdentityLabel is the label of the node that tells a graph from every other.
+const IdentityLabel = "DatGraph"
+
 // The node that tells a graph from every other, whatever name or address leads
 // to it: drevo itself has none. Whoever is installed in a graph first, a store or
 // a journal, makes it. Format: label and title DatGraph, property id.
 const (
-	findIdentity = `MATCH (g:DatGraph {title: 'DatGraph'}) RETURN g.id`
-	makeIdentity = `CREATE (g:DatGraph {title: 'DatGraph', id: $id})`
+	findIdentity = `MATCH (g:` + IdentityLabel + ` {title: 'DatGraph'}) RETURN g.id`
+	makeIdentity = `CREATE (g:` + IdentityLabel + ` {title: 'DatGraph', id: $id})`
 )
 
 // Place says where the graph is, in words that are the same however it is

@@ -167,3 +167,38 @@ func TestDamagedRecord(t *testing.T) {
 		t.Errorf("Scan named %d records, want %d: %v", named, len(damages), err)
 	}
 }
+
+// What a doctor says of the graph.
+func TestExamine(t *testing.T) {
+	b := newBed(t, drevotest.Server(t))
+	b.active(t)
+	worst := func() (list []string) {
+		t.Helper()
+		findings, err := b.journal.Examine(t.Context())
+		if err != nil || len(findings) != 3 {
+			t.Fatalf("Examine: %+v, %v", findings, err)
+		}
+		for _, f := range findings {
+			if f.Severity != branches.SeverityOK {
+				list = append(list, f.Severity.String()+" "+f.Check)
+			}
+			if (f.Severity == branches.SeverityOK) != (f.Way == "") || f.Text == "" {
+				t.Errorf("%+v", f)
+			}
+		}
+		return list
+	}
+	if list := worst(); len(list) > 0 {
+		t.Errorf("of a graph for itself: %v", list)
+	}
+	fenced(t, b, "stranger")
+	if list := worst(); !slices.Equal(list, []string{"error journal fence"}) {
+		t.Errorf("with a stranger's fence: %v", list)
+	}
+	if err := b.graph.Resolve(t.Context(), "commitPrepared", "stranger"); err != nil {
+		t.Fatal(err)
+	}
+	if list := worst(); !slices.Equal(list, []string{"warning journal graph"}) {
+		t.Errorf("with a stranger's node: %v", list)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/internal/bolt"
 	"github.com/rhizodat/rhizodat-go/journal"
 )
 
@@ -33,7 +34,7 @@ type words struct {
 	finishLate, finish           string
 	removable, removing          string
 	remove, removePayloads       string
-	highest                      string
+	highest, size                string
 	meta, createMeta, changeMeta string
 	stores, findStore            string
 	createStore, changeStore     string
@@ -74,6 +75,7 @@ func newWords(label string) words {
 	w.remove = text(`MATCH {all} WHERE j.title IN $titles DETACH DELETE j`)
 	w.removePayloads = text(`MATCH {allPayloads} WHERE p.title IN $payloads DETACH DELETE p`)
 	w.highest = text(`MATCH {all} RETURN max(j.dat_tx_time)`)
+	w.size = text(`MATCH {all} RETURN count(j)`)
 	w.meta = text(`MATCH {m} RETURN {metaColumns}, timestamp()`)
 	w.createMeta = text(`CREATE (m:{metaLabel} $props)`)
 	w.changeMeta = text(`MATCH {m} SET m += $props RETURN count(m)`)
@@ -82,6 +84,11 @@ func newWords(label string) words {
 	w.createStore = text(`CREATE (s:{store} $props)`)
 	w.changeStore = text(`MATCH {s} SET s += $props RETURN count(s)`)
 	return w
+}
+
+// labels are those of the nodes that may be in the journal's graph.
+func (w *words) labels() []string {
+	return []string{w.record, w.payload, w.metaLabel, w.store, bolt.IdentityLabel}
 }
 
 func (w *words) title(txn branches.TxnID) string        { return w.record + ":" + txn.String() }
