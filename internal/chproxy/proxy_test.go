@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -61,12 +62,7 @@ func (e *echo) serve(conn net.Conn) {
 func (e *echo) has(line string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, l := range e.read {
-		if l == line {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(e.read, line)
 }
 
 func until(t *testing.T, what string, f func() bool) {

@@ -15,6 +15,9 @@ type cell struct {
 	plan plan.Plan
 	// deed is done when the child is at its point, and holds still. Nil: nothing.
 	deed deed
+	// beside is done while the child runs, from its dat_txn on, and waited for.
+	// Nil: nothing.
+	beside func(ctx context.Context, l *lane, child *rig.Child, s *sight) error
 	// after is done when the child has ended. Nil: nothing.
 	after func(ctx context.Context, l *lane) error
 	// ways lead to databases through proxies.
@@ -81,11 +84,16 @@ func (l *lane) act(ctx context.Context, c cell, s *sight) error {
 	if err != nil {
 		return err
 	}
+	var beside chan error // nil: nothing was begun
 	for line := range child.Lines {
 		word, rest, _ := strings.Cut(line, " ")
 		switch word {
 		case plan.WordTxn:
 			s.txn = rest
+			if c.beside != nil {
+				beside = make(chan error, 1)
+				go func() { beside <- c.beside(ctx, l, child, s) }()
+			}
 		case plan.WordAt:
 			s.hit = true
 			if err := c.deed(ctx, l, child, s); err != nil {
@@ -101,8 +109,14 @@ func (l *lane) act(ctx context.Context, c cell, s *sight) error {
 		}
 		child.Go()
 	}
-	if err := child.Wait(); err != nil && !s.killed {
-		s.violations = append(s.violations, err.Error())
+	ended := child.Wait()
+	if beside != nil {
+		if err := <-beside; err != nil {
+			return err
+		}
+	}
+	if ended != nil && !s.killed {
+		s.violations = append(s.violations, ended.Error())
 	}
 	if c.after != nil {
 		if err := c.after(ctx, l); err != nil {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
+	"github.com/rhizodat/rhizodat-go/testbed/crash/events"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
 
@@ -18,6 +21,10 @@ type house struct {
 	// journals may crash. What it was not forced to flush it keeps back for so
 	// long that a crash loses it.
 	journals *rig.Server
+
+	mu      sync.Mutex
+	engines []*events.Engine
+	leftOut []string // what this machine lacks
 
 	programs programs
 }
@@ -67,8 +74,40 @@ func (h *house) build(ctx context.Context, guards bool) (p programs, err error) 
 	return p, nil
 }
 
+// launchEngines starts ClickHouse servers, which end with the house.
+func (h *house) launchEngines(ctx context.Context, n int) ([]*events.Engine, error) {
+	engines := make([]*events.Engine, n)
+	start := make([]func() error, n)
+	for i := range engines {
+		start[i] = func() (err error) {
+			engines[i], err = events.Launch(ctx, diskRoomy)
+			return err
+		}
+	}
+	err := together(start...)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, e := range engines {
+		if e != nil {
+			h.engines = append(h.engines, e)
+		}
+	}
+	return engines, err
+}
+
+// leaveOut notes what this machine lacks.
+func (h *house) leaveOut(what string) {
+	if !slices.Contains(h.leftOut, what) {
+		fmt.Println("left out:", what)
+		h.leftOut = append(h.leftOut, what)
+	}
+}
+
 func (h *house) close(ctx context.Context) error {
 	var errs []error
+	for _, e := range h.engines {
+		errs = append(errs, e.Close())
+	}
 	if h.stores != nil {
 		errs = append(errs, h.stores.Close(ctx))
 	}

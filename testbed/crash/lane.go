@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rhizodat/rhizodat-go/testbed/crash/payload"
+	"github.com/rhizodat/rhizodat-go/testbed/crash/events"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
 
@@ -29,13 +29,15 @@ const tables = `CREATE TABLE ledger (dat_txn uuid NOT NULL, stores int NOT NULL,
 const ledgerQuery = `SELECT DISTINCT dat_txn::text, stores::text FROM public.ledger`
 
 // lane is a deployment on which cells run one after the other: stores a and b,
-// and a third, which is only read or holds payloads.
+// and a third.
 type lane struct {
 	*rig.Deployment
 	unit     string
 	env      []string
 	recovery rig.Recovery
 	crashes  *rig.Server       // the journal's own server; nil: it must not crash
+	engine   crasher           // the third store's own server; nil: it must not crash
+	events   *events.Store     // the third store, where it is one
 	ways     map[string]string // to databases, where not as the superuser
 
 	bound time.Duration // of recovery
@@ -46,7 +48,10 @@ type lane struct {
 
 // kindOfLane says what is particular about a lane.
 type kindOfLane struct {
-	payload  bool   // the third store is payload "p", not reader "c"
+	third    third
+	alone    bool          // there is no other store
+	events   events.Layout // of the third store
+	engine   *events.Engine
 	crashing bool   // the journal lies on the server that may crash
 	guardOff string // with programs that lack this guard
 }
@@ -69,7 +74,7 @@ func (l *lane) install(ctx context.Context) error {
 // bareLane is a lane without our tables.
 func (h *house) bareLane(ctx context.Context, kind kindOfLane) (*lane, error) {
 	l := &lane{
-		Deployment: &rig.Deployment{Stores: map[string]*rig.Database{}, Ledger: ledgerQuery},
+		Deployment: &rig.Deployment{Stores: map[string]*rig.Database{}, Others: map[string]rig.Other{}, Ledger: ledgerQuery},
 		bound:      recoverBound, reported: map[string]string{}, seen: map[string]bool{},
 	}
 	programs, journals := h.programs, h.stores
@@ -85,25 +90,35 @@ func (h *house) bareLane(ctx context.Context, kind kindOfLane) (*lane, error) {
 	}
 	l.unit = programs.unit
 	l.recovery = rig.Recovery{Program: programs.recover, Env: l.env}
-	third := "c"
-	if kind.payload {
-		third, l.recovery.Program = "p", programs.recoverPayload
+	if kind.third == thirdPayload {
+		l.recovery.Program = programs.recoverPayload
+	}
+	names := []string{"a", "b"}
+	if kind.alone {
+		names = nil
+	}
+	for _, name := range names {
+		if err := h.database(ctx, l, name, "", tables); err != nil {
+			return nil, err
+		}
+	}
+	if err := h.third(ctx, l, kind); err != nil {
+		return nil, err
 	}
 	var err error
-	for _, name := range []string{"a", "b", third} {
-		if l.Stores[name], err = h.stores.Database(ctx, "store_"+name); err != nil {
-			return nil, err
-		}
-		script := tables
-		if name == "p" {
-			l.Stores[name].Scheme, script = payload.Scheme+":", payload.Tables
-		}
-		if _, err := l.Stores[name].Exec(ctx, script); err != nil {
-			return nil, err
-		}
-	}
 	l.Journal, err = journals.Database(ctx, "journal")
 	return l, err
+}
+
+// database makes a PostgreSQL database for a store of a lane.
+func (h *house) database(ctx context.Context, l *lane, name, scheme, script string) error {
+	db, err := h.stores.Database(ctx, "store_"+name)
+	if err != nil {
+		return err
+	}
+	db.Scheme, l.Stores[name] = scheme, db
+	_, err = db.Exec(ctx, script)
+	return err
 }
 
 // fresh returns the violations that were not reported before: one broken unit
@@ -124,11 +139,20 @@ func (l *lane) fresh(found []string) []string {
 func (l *lane) quiet(ctx context.Context) error {
 	return rig.Await(ctx, "end of the child's sessions", func() (bool, error) {
 		n, err := l.Journal.Sessions(ctx)
-		for _, name := range l.Names() {
+		for _, db := range l.Stores {
 			if n > 0 || err != nil {
-				break
+				return false, err
 			}
-			n, err = l.Stores[name].Sessions(ctx)
+			n, err = db.Sessions(ctx)
+		}
+		for _, other := range l.Others {
+			if n > 0 || err != nil {
+				return false, err
+			}
+			var busy bool
+			if busy, err = other.Busy(ctx); busy {
+				n = 1
+			}
 		}
 		return n == 0, err
 	})

@@ -37,12 +37,15 @@ func jobs(s shape, split, shares bool, modes []mode) []job {
 	return all
 }
 
+// optionsOfOutage are those of a unit that will miss a server.
+const optionsOfOutage = "commit_timeout=1s finish_timeout=1s"
+
 // outages lists the cells in which the journal's server stays down.
 func outages(points ...string) []job {
 	var all []job
 	for _, j := range jobs(shapeTwo, false, false, []mode{modeOutage}) {
 		if slices.Contains(points, j.point.name) {
-			j.cell.options = "commit_timeout=1s finish_timeout=1s"
+			j.cell.options = optionsOfOutage
 			j.cell.after = func(ctx context.Context, l *lane) error { return l.crashes.Start(ctx) }
 			all = append(all, j)
 		}
@@ -79,21 +82,27 @@ func matrix(ctx context.Context, h *house) error {
 			if err := h.drain(ctx, kindOfLane{crashing: true}, feed(crashing), t); err != nil {
 				return err
 			}
-			return h.drain(ctx, kindOfLane{crashing: true, payload: true}, feed(payload), t)
+			return h.drain(ctx, kindOfLane{crashing: true, third: thirdPayload}, feed(payload), t)
 		},
 	}
 	queue := feed(plain)
 	for range 3 {
 		groups = append(groups, func() error { return h.drain(ctx, kindOfLane{}, queue, t) })
 	}
-	errs := make([]error, len(groups))
-	var wg sync.WaitGroup
-	for i, group := range groups {
-		wg.Go(func() { errs[i] = group() })
-	}
-	wg.Wait()
+	err := together(groups...)
 	t.print()
 	t.figures(h)
+	return err
+}
+
+// together runs functions side by side.
+func together(all ...func() error) error {
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, f := range all {
+		wg.Go(func() { errs[i] = f() })
+	}
+	wg.Wait()
 	return errors.Join(errs...)
 }
 

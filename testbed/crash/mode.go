@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
@@ -17,10 +19,15 @@ const (
 	modeBackend mode = "backend lost"
 	modeJournal mode = "journal lost"
 	modeOutage  mode = "journal down" // until the unit has ended: the doubt that only recovery ends
+	modeStore   mode = "store lost"   // the third store's server, which comes back at once
+	modeAbsent  mode = "store down"   // the same, until the unit has ended
 )
 
 // modes are those of every step.
 var modes = []mode{modeKill, modeFreeze, modeBackend, modeJournal}
+
+// allModes are the columns of a table.
+var allModes = append(slices.Clone(modes), modeOutage, modeStore, modeAbsent)
 
 // outagePoints are where a journal that stays away makes a difference.
 var outagePoints = []string{"S4.before", "S5.after", "S7.before", "S7.after", "S10.before"}
@@ -41,6 +48,12 @@ func (m mode) deed(victim string) deed {
 		return crashJournal
 	case modeOutage:
 		return func(ctx context.Context, l *lane, _ *rig.Child, _ *sight) error { return l.crashes.Crash(ctx) }
+	case modeStore:
+		return func(ctx context.Context, l *lane, _ *rig.Child, _ *sight) error {
+			return errors.Join(l.engine.Crash(ctx), l.engine.Start(ctx))
+		}
+	case modeAbsent:
+		return func(ctx context.Context, l *lane, _ *rig.Child, _ *sight) error { return l.engine.Crash(ctx) }
 	}
 	panic("no such mode: " + string(m))
 }

@@ -14,6 +14,8 @@ const (
 	shapeReader  shape = "reader"  // and c is read, under a lock that guards the unit
 	shapePayload shape = "payload" // and p is rolled forward
 	shapeOne     shape = "one"     // only a writes: one phase
+	shapeEvents  shape = "events"  // a and b write, and e is rolled forward
+	shapeAlone   shape = "alone"   // only e writes, and there is no other store: one phase
 )
 
 // insert is a unit's write of one store.
@@ -28,6 +30,9 @@ func insertUnseen(store string, stores string) string {
 		", 1) RETURNING 1) SELECT count(*) FROM seen"
 }
 
+// eventRows is how many rows a unit has in a store that holds many of each.
+const eventRows = "40"
+
 const readC = "store:c SELECT pg_advisory_xact_lock(1)"
 
 func (s shape) work() []string {
@@ -40,6 +45,10 @@ func (s shape) work() []string {
 		return []string{insert("a", "3"), insert("b", "3"), "book p 3"}
 	case shapeOne:
 		return []string{insert("a", "1")}
+	case shapeEvents:
+		return []string{insert("a", "3"), insert("b", "3"), "append e 3 " + eventRows}
+	case shapeAlone:
+		return []string{"append e 1 " + eventRows}
 	}
 	panic("no such shape: " + string(s))
 }
@@ -51,7 +60,11 @@ func (s shape) stores(step coordinator.Step) []string {
 	case shapeReader:
 		third = []string{"c"}
 	case shapePayload:
-		third = []string{"p"}
+		third = []string{string(thirdPayload)}
+	case shapeEvents:
+		third = []string{string(thirdEvents)}
+	case shapeAlone:
+		return map[coordinator.Step][]string{coordinator.S3: {string(thirdEvents)}, coordinator.S8: {string(thirdEvents)}}[step]
 	case shapeTwo, shapeOne:
 	}
 	switch step {
@@ -74,6 +87,7 @@ func (s shape) stores(step coordinator.Step) []string {
 // point is one moment of one step.
 type point struct {
 	step    coordinator.Step
+	after   bool
 	name    string
 	decided bool // S7 has been acknowledged when it is reached
 }
@@ -83,22 +97,35 @@ type point struct {
 func (s shape) points(split, shares bool) []point {
 	var all []point
 	for step := coordinator.S1; step <= coordinator.S10; step++ {
-		if step == coordinator.S9 && s != shapePayload {
-			continue // nothing to roll forward
-		}
-		places := []string{""}
-		if shares {
-			places = append(places, s.stores(step)...)
-		}
-		for _, store := range places {
+		for _, store := range s.places(step, shares) {
 			for _, moment := range []coordinator.Moment{coordinator.Before, coordinator.After} {
 				e := coordinator.StepEvent{Step: step, Moment: moment, Store: store}
 				after := moment == coordinator.After
-				decided := step >= coordinator.S8 || step == coordinator.S7 && after ||
-					step == coordinator.S6 && after && !split // it travels with S7
-				all = append(all, point{step, e.Point(), decided})
+				all = append(all, point{step, after, e.Point(), s.decided(step, after, split)})
 			}
 		}
 	}
 	return all
+}
+
+// places of a step are the unit as a whole, which has no name, and the stores.
+func (s shape) places(step coordinator.Step, shares bool) []string {
+	stores := s.stores(step)
+	switch {
+	case step == coordinator.S9 && len(stores) == 0:
+		return nil // nothing to roll forward
+	case s == shapeAlone && step > coordinator.S3:
+		return stores // of S8: its one share is the whole step
+	case shares:
+		return append([]string{""}, stores...)
+	}
+	return []string{""}
+}
+
+func (s shape) decided(step coordinator.Step, after, split bool) bool {
+	if s == shapeAlone {
+		return step == coordinator.S8 && after
+	}
+	return step >= coordinator.S8 || step == coordinator.S7 && after ||
+		step == coordinator.S6 && after && !split // it travels with S7
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/internal/cutproxy"
 	"github.com/rhizodat/rhizodat-go/internal/guard"
+	"github.com/rhizodat/rhizodat-go/testbed/crash/events"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/plan"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/pooled"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
@@ -29,6 +30,9 @@ type proof struct {
 	// meddled: a person has ended a branch behind everybody's back. Then the
 	// unit cannot be whole, and the only question is whether it is said.
 	meddled bool
+	// scene to play in place of a plan; engine is what it is played on.
+	scene  scene
+	engine *events.Engine
 }
 
 // proofBound is how long recovery is given: what a missing guard has broken it
@@ -67,6 +71,21 @@ func allProofs() []proof {
 	}
 }
 
+// sceneProofs are the scenes that a guard of ClickHouse's is for.
+func sceneProofs(engine *events.Engine) []proof {
+	all := append(finisherScenes(kindOfLane{}, 1), clientScenes(false, true)...)
+	var proofs []proof
+	for _, sc := range all {
+		if sc.guard == guard.Token { // what a server remembers it must remember at all
+			sc.kind = windowed
+		}
+		if sc.guard != "" {
+			proofs = append(proofs, proof{guard: sc.guard, story: sc.story(), scene: sc, engine: engine})
+		}
+	}
+	return proofs
+}
+
 // rollBackByHand ends b's branch, as a well-meaning person would.
 func rollBackByHand(ctx context.Context, l *lane, _ *rig.Child, s *sight) error {
 	txn, err := branches.ParseTxnID(s.txn)
@@ -103,6 +122,14 @@ func abortThenCrash(ctx context.Context, l *lane, child *rig.Child, s *sight) er
 // proofs runs every scenario with its guard and without.
 func proofs(ctx context.Context, h *house) error {
 	all := allProofs()
+	switch engines, err := h.launchEngines(ctx, 1); {
+	case errors.Is(err, events.ErrNoServer):
+		h.leaveOut("ClickHouse: " + err.Error())
+	case err != nil:
+		return err
+	default:
+		all = append(all, sceneProofs(engines[0])...)
+	}
 	with, without := make([]*sight, len(all)), make([]*sight, len(all))
 	errs := make([]error, len(all))
 	places := make(chan struct{}, proofsAtOnce)
@@ -142,10 +169,13 @@ func show(word string, s *sight) {
 }
 
 // reached reports whether the scenario came about.
-func (s *sight) reached(p proof) bool { return s.hit || p.plan.Point == "" }
+func (s *sight) reached(p proof) bool { return s.hit || p.scene.play == nil && p.plan.Point == "" }
 
 // run runs the scenario on a lane of its own, which may be broken afterwards.
 func (p proof) run(ctx context.Context, h *house, guardOff string) (*sight, error) {
+	if p.scene.play != nil {
+		return p.onStage(ctx, h, guardOff)
+	}
 	l, err := h.lane(ctx, kindOfLane{crashing: p.crashes, guardOff: guardOff})
 	if err != nil {
 		return nil, err
@@ -176,4 +206,18 @@ func (p proof) run(ctx context.Context, h *house, guardOff string) (*sight, erro
 		s.violations = append(s.violations, "a branch that was ended by hand was not reported")
 	}
 	return s, nil
+}
+
+// onStage plays the proof's scene on a lane of its own.
+func (p proof) onStage(ctx context.Context, h *house, guardOff string) (*sight, error) {
+	kind := p.scene.kind
+	kind.third, kind.engine, kind.guardOff = thirdEvents, p.engine, guardOff
+	l, err := h.lane(ctx, kind)
+	if err != nil {
+		return nil, err
+	}
+	if guardOff != "" {
+		l.bound = proofBound
+	}
+	return l.scene(ctx, p.scene)
 }

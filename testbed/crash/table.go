@@ -82,7 +82,7 @@ func (t *table) print() {
 		return strings.Compare(side(a), side(b))
 	})
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	modes := append(slices.Clone(modes), modeOutage)
+	modes := slices.DeleteFunc(slices.Clone(allModes), func(m mode) bool { return !t.has(m) })
 	head := []string{"POINT"}
 	for _, m := range modes {
 		head = append(head, strings.ToUpper(string(m)))
@@ -98,6 +98,16 @@ func (t *table) print() {
 	_ = w.Flush() // a broken pipe ends the program by itself
 }
 
+// has reports whether any cell is of this mode.
+func (t *table) has(m mode) bool {
+	for _, row := range t.cells {
+		if row[m] != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // side puts before in front of after, and the step in front of its shares.
 func side(p point) string {
 	_, moment, _ := strings.Cut(p.name, ".")
@@ -109,15 +119,20 @@ func (c *tally) String() string {
 	if c == nil {
 		return ""
 	}
-	var ends []string
-	for _, end := range slices.Sorted(maps.Keys(c.ends)) {
-		ends = append(ends, fmt.Sprintf("%s %d", end, c.ends[end]))
-	}
-	return fmt.Sprintf("%d: %s", c.hits, strings.Join(ends, ", "))
+	return fmt.Sprintf("%d: %s", c.hits, endsText(c.ends))
 }
 
-func (t *table) figures(h *house) {
-	cells, missed := 0, 0
+// endsText says how often each outcome was met.
+func endsText(met map[string]int) string {
+	var ends []string
+	for _, end := range slices.Sorted(maps.Keys(met)) {
+		ends = append(ends, fmt.Sprintf("%s %d", end, met[end]))
+	}
+	return strings.Join(ends, ", ")
+}
+
+// count tells how many cells there are, and how many points were not reached.
+func (t *table) count() (cells, missed int) {
 	for _, row := range t.cells {
 		for _, c := range row {
 			cells++
@@ -126,6 +141,11 @@ func (t *table) figures(h *house) {
 			}
 		}
 	}
+	return cells, missed
+}
+
+func (t *table) figures(h *house) {
+	cells, missed := t.count()
 	h.board.AtLeast("crash_cells", cells, 80)
 	h.board.Exactly("crash_cells_not_hit", missed, 0)
 	h.board.AtLeast("crash_fenced_after_freeze", t.fenced, 1)

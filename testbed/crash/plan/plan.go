@@ -20,7 +20,8 @@ type Plan struct {
 	// Before are statements of the session, run before the unit begins.
 	Before []string
 	// Work are the unit's statements. "book STORE N" books in a payload store a
-	// row of a unit that writes in N stores.
+	// row of a unit that writes in N stores; "append STORE N ROWS" appends rows of
+	// such a unit to the ledger of a store that takes them in bulk.
 	Work []string
 	// Point is where the child says "at" and waits. Empty: nowhere.
 	Point string

@@ -98,15 +98,30 @@ func unit(ctx context.Context, conn *sql.Conn, todo plan.Plan, watch *observer) 
 }
 
 func work(ctx context.Context, tx *sql.Tx, statement, txn string) error {
-	if words := strings.Fields(statement); words[0] == "book" {
-		stores, err := strconv.ParseInt(words[2], 10, 64)
-		if err != nil {
-			return fmt.Errorf("read statement: %w", err)
-		}
-		_, err = tx.ExecContext(rhizodat.WithStore(ctx, words[1]), "book", txn, stores, int64(1))
+	words := strings.Fields(statement)
+	if words[0] != "book" && words[0] != "append" {
+		_, err := tx.ExecContext(ctx, strings.ReplaceAll(statement, plan.Txn, txn))
 		return err
 	}
-	_, err := tx.ExecContext(ctx, strings.ReplaceAll(statement, plan.Txn, txn))
+	stores, err := strconv.ParseInt(words[2], 10, 64)
+	if err != nil {
+		return fmt.Errorf("read statement: %w", err)
+	}
+	if words[0] == "book" {
+		_, err := tx.ExecContext(rhizodat.WithStore(ctx, words[1]), "book", txn, stores, int64(1))
+		return err
+	}
+	rows, err := strconv.ParseInt(words[3], 10, 64)
+	if err != nil {
+		return fmt.Errorf("read statement: %w", err)
+	}
+	next := int64(0)
+	_, err = rhizodat.Append(ctx, tx, words[1], "ledger", []string{"k", "stores"}, func() ([]any, error) {
+		if next++; next > rows {
+			return nil, nil
+		}
+		return []any{next, stores}, nil
+	})
 	return err
 }
 

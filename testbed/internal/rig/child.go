@@ -72,6 +72,9 @@ func (c *Child) Freeze() error { return c.signal(syscall.SIGSTOP) }
 // Thaw lets a frozen child go on.
 func (c *Child) Thaw() error { return c.signal(syscall.SIGCONT) }
 
+// Ended is closed when the child has ended and its lines were read.
+func (c *Child) Ended() <-chan struct{} { return c.ended }
+
 func (c *Child) signal(s syscall.Signal) error {
 	if err := c.cmd.Process.Signal(s); err != nil {
 		return fmt.Errorf("signal child: %w", err)
