@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/internal/drevotest"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 )
 
@@ -97,6 +98,48 @@ func TestFileJournal(t *testing.T) {
 		if got := call(t, dsn, "", args...); got.code != 0 || strings.Count(got.err, "development") != 1 {
 			t.Errorf("%v: exit %d: %s%s", args, got.code, got.out, got.err)
 		}
+	}
+}
+
+// A journal in drevo: the same commands again, and what they are told is in the
+// graph.
+func TestDrevoJournal(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "stale_after=300ms", "commit_timeout=200ms", "max_clock_drift=1h", "retain=1ms")
+	graph := drevotest.Server(t).Graph(t, "coord")
+	r.dsn = strings.Replace(r.dsn, "journal="+r.journal, "journal="+graph.URL(), 1)
+	if got := call(t, r.dsn, "", "once"); got.code != exitError || !strings.Contains(got.err, "rhizorecover init") {
+		t.Errorf("before init: exit %d: %s", got.code, got.err)
+	}
+	if got := call(t, r.dsn, "", "init", "--print"); got.code != 0 || !strings.Contains(got.out, "DatJournal_meta") {
+		t.Errorf("init --print: exit %d: %s%s", got.code, got.out, got.err)
+	}
+	r.install(t)
+	decided, undecided := r.leave(t, true), r.leave(t, false)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"status"}, "COMMITTED"},
+		{[]string{"list"}, undecided.String()},
+		{[]string{"show", decided.String()}, "COMMITTED"},
+		{[]string{"doctor"}, "holds nothing but the journal"},
+		{[]string{"doctor", "--json"}, "journal fence"},
+	} {
+		if got := call(t, r.dsn, "", c.args...); !strings.Contains(got.out, c.want) || got.code == exitError {
+			t.Errorf("%v: exit %d: %s%s, want %s in it", c.args, got.code, got.out, got.err, c.want)
+		}
+	}
+	if got := call(t, r.dsn, "", "once", "--wait=1m"); got.code != exitOK {
+		t.Errorf("once --wait: exit %d, want 0: %s%s", got.code, got.out, got.err)
+	}
+	for txn, want := range map[branches.TxnID]string{decided: "DONE", undecided: "ABORTED"} {
+		if row := graph.Rows(t, "MATCH (j:DatJournal {dat_txn: $txn}) RETURN j.state", map[string]any{"txn": txn.String()}); len(row) != 1 || row[0][0] != want {
+			t.Errorf("the journal holds %v, want %s", row, want)
+		}
+	}
+	if got := call(t, r.dsn, "", "compact"); got.code != exitOK || graph.Count(t, "DatJournal") != 0 {
+		t.Errorf("compact: exit %d: %s%s, %d records are left", got.code, got.out, got.err, graph.Count(t, "DatJournal"))
 	}
 }
 

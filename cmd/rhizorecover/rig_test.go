@@ -74,6 +74,12 @@ func newRig(t *testing.T, options ...string) *rig {
 func installed(t *testing.T, options ...string) *rig {
 	t.Helper()
 	r := newRig(t, options...)
+	r.install(t)
+	return r
+}
+
+func (r *rig) install(t *testing.T) {
+	t.Helper()
 	if got := call(t, r.dsn, "", "init"); got.code != 0 {
 		t.Fatalf("init: exit %d: %s", got.code, got.err)
 	}
@@ -89,7 +95,6 @@ func installed(t *testing.T, options ...string) *rig {
 	if r.config, err = connector.Recovery(); err != nil {
 		t.Fatal(err)
 	}
-	return r
 }
 
 // leave leaves a unit prepared in both stores, decided or not.
