@@ -54,10 +54,10 @@ func Says(err error, part string) bool {
 	return e != nil && strings.Contains(e.Msg, part)
 }
 
-// IsOutdated: the graph has changed since BEGIN. Nothing was written.
+// IsOutdated reports that the graph has changed since BEGIN. Nothing was written.
 func IsOutdated(err error) bool { return Code(err) == CodeOutdated }
 
-// IsFenced: a prepared transaction holds the graph. Nothing was written.
+// IsFenced reports that a prepared transaction holds the graph. Nothing was written.
 func IsFenced(err error) bool {
 	switch Code(err) {
 	case CodeFenced, codeStopped, codeStoppedClient:
@@ -66,10 +66,10 @@ func IsFenced(err error) bool {
 	return false
 }
 
-// IsDuplicateTitle: a node has the title that was to be written.
+// IsDuplicateTitle reports that a node has the title that was to be written.
 func IsDuplicateTitle(err error) bool { return Says(err, textDuplicate) }
 
-// IsWALFailure: the server could not write its log. What it had to write is not
+// IsWALFailure reports that the server could not write its log. What it had to write is not
 // applied now, and may be after a restart; until then it refuses every write.
 func IsWALFailure(err error) bool { return Says(err, textWAL) || Says(err, textBroken) }
 
@@ -91,7 +91,7 @@ func IsLost(err error) bool {
 // their own over Bolt.
 var full = []string{"os error 28", "os error 122", "os error 27", "No space left on device"}
 
-// IsFull: the server's disk is full. Only the writer whose flush failed is told;
+// IsFull reports that the server's disk is full. Only the writer whose flush failed is told;
 // the others hear that the log is broken.
 func IsFull(err error) bool {
 	for _, text := range full {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/neo4j/neo4j-go-driver/v5/neo4j"
@@ -20,6 +21,10 @@ type Graph struct {
 	wall   hlc.Wall
 	once   sync.Once
 	closed error
+
+	// first lets one caller at a time connect until one has tried.
+	first     chan struct{}
+	connected atomic.Bool
 }
 
 // Options of a Graph. The zero Options are usable.
@@ -55,7 +60,7 @@ func Open(t Target, opts Options) (*Graph, error) {
 	if opts.Wall == nil {
 		opts.Wall = hlc.System
 	}
-	return &Graph{driver: driver, name: t.Graph, wall: opts.Wall}, nil
+	return &Graph{driver: driver, name: t.Graph, wall: opts.Wall, first: make(chan struct{}, 1)}, nil
 }
 
 // Name is the graph's name on its server.
@@ -65,13 +70,36 @@ func (g *Graph) Name() string { return g.name }
 // takes whole results: drevo refuses a second statement of a transaction while
 // rows of the first are under way.
 func (g *Graph) Session(ctx context.Context) neo4j.SessionWithContext {
+	g.connect(ctx)
 	return g.driver.NewSession(ctx, neo4j.SessionConfig{DatabaseName: g.name, FetchSize: neo4j.FetchAll})
+}
+
+// connect makes the driver's first connection, alone: the driver's connector fills
+// a field of its own when it is first called, and reads it without a lock beside
+// that (v5.28.4, found by the race detector). An error will be met again by whoever
+// uses the session.
+func (g *Graph) connect(ctx context.Context) {
+	if g.connected.Load() {
+		return
+	}
+	select {
+	case g.first <- struct{}{}:
+		defer func() { <-g.first }()
+	case <-ctx.Done():
+		return
+	}
+	if g.connected.Load() {
+		return
+	}
+	if err := g.driver.VerifyConnectivity(ctx); err == nil || ctx.Err() == nil {
+		g.connected.Store(true) // tried: the field is filled
+	}
 }
 
 // Close closes the connections. A second call does nothing.
 func (g *Graph) Close() error {
 	g.once.Do(func() {
-		//nolint:forbidigo // what is closed last has no call left to take a context from
+		// What is closed last has no call left to take a context from.
 		ctx, cancel := tidying(context.Background())
 		defer cancel()
 		g.closed = g.driver.Close(ctx)
