@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/rhizodat/rhizodat-go/hlc"
+	"github.com/rhizodat/rhizodat-go/journal/internal/places"
 	"github.com/rhizodat/rhizodat-go/journal/sqljournal"
 )
 
@@ -29,7 +30,7 @@ type pool struct {
 	config *pgx.ConnConfig
 	opts   Options
 	wall   hlc.Wall
-	places *sqljournal.Places
+	places *places.Places
 
 	mu     sync.Mutex
 	idle   []*link // the last used one at the end
@@ -52,7 +53,7 @@ type link struct {
 }
 
 func newPool(config *pgx.ConnConfig, opts Options) *pool {
-	return &pool{config: config, opts: opts, wall: opts.Wall, places: sqljournal.NewPlaces(opts.Places)}
+	return &pool{config: config, opts: opts, wall: opts.Wall, places: places.New(opts.Places)}
 }
 
 // Take implements sqljournal.Pool.

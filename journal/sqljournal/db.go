@@ -7,16 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/rhizodat/rhizodat-go/journal/internal/places"
 )
 
 // Begin returns the statements that open a transaction of a mode.
 type Begin func(Mode) []string
 
 // NewDBPool makes a Pool of a *sql.DB, whose transactions are opened by begin
-// and ended by COMMIT. mapError translates the driver's errors; writers bounds
-// how many of them write at a time, 0 for any number. It owns db.
-func NewDBPool(db *sql.DB, places, writers int, begin Begin, mapError func(error) error) Pool {
-	p := &dbPool{db: db, places: NewPlaces(places), begin: begin, mapError: mapError}
+// and ended by COMMIT. mapError translates the driver's errors. commits bounds
+// how many sessions there are at a time, writers how many of them write, 0 for
+// any number. It owns db.
+func NewDBPool(db *sql.DB, commits, writers int, begin Begin, mapError func(error) error) Pool {
+	p := &dbPool{db: db, places: places.New(commits), begin: begin, mapError: mapError}
 	if writers > 0 {
 		p.writers = make(chan struct{}, writers)
 	}
@@ -25,7 +28,7 @@ func NewDBPool(db *sql.DB, places, writers int, begin Begin, mapError func(error
 
 type dbPool struct {
 	db       *sql.DB
-	places   *Places
+	places   *places.Places
 	writers  chan struct{}
 	begin    Begin
 	mapError func(error) error

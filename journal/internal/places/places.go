@@ -16,12 +16,16 @@ var ErrClosed = errors.New("rhizodat: take journal session: the journal is close
 type Places struct {
 	commits chan struct{}
 	spare   chan struct{}
+	kept    chan struct{}
 	closed  chan struct{}
 }
 
-// New makes n places for commits, and the spare one.
+// New makes n places for commits, the spare one and the kept one.
 func New(n int) *Places {
-	return &Places{commits: make(chan struct{}, n), spare: make(chan struct{}, 1), closed: make(chan struct{})}
+	return &Places{
+		commits: make(chan struct{}, n), spare: make(chan struct{}, 1), kept: make(chan struct{}, 1),
+		closed: make(chan struct{}),
+	}
 }
 
 // Take waits for a place and returns the function that gives it back, once
@@ -41,6 +45,23 @@ func (p *Places) Take(ctx context.Context, spare bool) (release func(), err erro
 		return sync.OnceFunc(func() { <-p.commits }), nil
 	case also <- struct{}{}:
 		return sync.OnceFunc(func() { <-p.spare }), nil
+	case <-p.closed:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Keep is Take for the place that is for renewals alone.
+func (p *Places) Keep(ctx context.Context) (release func(), err error) {
+	select {
+	case <-p.closed:
+		return nil, ErrClosed
+	default:
+	}
+	select {
+	case p.kept <- struct{}{}:
+		return sync.OnceFunc(func() { <-p.kept }), nil
 	case <-p.closed:
 		return nil, ErrClosed
 	case <-ctx.Done():
