@@ -262,6 +262,9 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 		return nil, err
 	}
 	t := &tx{conn: c, ctx: ctx, opts: opts, unit: &coordinator.Unit{Txn: txn}, handle: Tracked(ctx)}
+	if err := t.under(ctx); err != nil {
+		return nil, err
+	}
 	c.tx = t
 	if c.only != nil {
 		if _, err := c.reach(ctx, c.only.name); err != nil {

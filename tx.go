@@ -25,7 +25,7 @@ var _ driver.Tx = (*tx)(nil)
 
 // enlist opens the unit's branch in a store that a statement reaches first.
 func (t *tx) enlist(ctx context.Context, s *slot) error {
-	if len(t.unit.Parts) > 0 {
+	if len(t.unit.Parts) > 0 || t.unit.Conditional() {
 		if err := t.probe(ctx, s); err != nil {
 			return err
 		}

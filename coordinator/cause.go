@@ -81,8 +81,9 @@ func (c *Coordinator) journalAnswer(u *Unit, err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, refused := errors.AsType[*journal.Conflict](err); refused {
-		u.conflict = true
-	}
+	_, refused := errors.AsType[*journal.Conflict](err)
+	_, fenced := errors.AsType[*journal.Fenced](err)
+	_, superseded := errors.AsType[*journal.Superseded](err)
+	u.conflict = u.conflict || refused || fenced || superseded
 	return &journalError{err}
 }

@@ -3,6 +3,7 @@
 package coordinator_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/rhizodat/rhizodat-go/coordinator/internal/fake"
@@ -14,25 +15,25 @@ import (
 // taken out, or with all of them in. The checker must tell the two apart, and
 // so must the stores. TestGuards starts it.
 func TestGuard(t *testing.T) {
-	out := guard.Off(guard.Order)
 	for _, st := range []story{
 		{name: "happy", parts: ab},
 		{name: "s7-lost-before", parts: ab, script: fault(trace.Journal, trace.Decide, fake.LostBefore)},
 		{name: "killed-before-s7", parts: ab, on: map[string]func(*scene){"S7.before": func(s *scene) { s.app.Kill() }}},
+		{name: "lease-late", parts: ab, set: under, on: map[string]func(*scene){"S7.before": transferred}},
 	} {
+		late := st.set != nil
 		inBubble(t, func(t *testing.T) {
 			t.Helper()
 			s, _ := stage(t, st)
 			found := s.violations()
-			order := 0
+			count := map[trace.Rule]int{}
 			for _, v := range found {
-				if v.Rule == trace.I2 {
-					order++
-				}
+				count[v.Rule]++
 			}
-			t.Logf("guard order out %t, story %s: %d violations, %d of them I2: %v", out, st.name, len(found), order, found)
-			if out != (order > 0) || !out && len(found) > 0 {
-				t.Errorf("guard order out %t: the checker reports %v", out, found)
+			t.Logf("guard %q out, story %s: %d violations: %v", os.Getenv("RHIZODAT_GUARD_OFF"), st.name, len(found), found)
+			order, fence := guard.Off(guard.Order), guard.Off(guard.Fence) && late
+			if order != (count[trace.I2] > 0) || fence != (count[trace.Late] > 0) || !order && !fence && len(found) > 0 {
+				t.Errorf("order out %t, fence out %t: the checker reports %v", order, fence, found)
 			}
 			released := 0
 			for _, e := range s.world.Log.Events() {

@@ -12,10 +12,11 @@ import (
 )
 
 // TestGuards proves the checker: with the order of S7 and S8 taken out of a test
-// build it must report I2, and with every guard in place nothing.
+// build it must report I2, without the fence a late commit, and with every guard
+// in place nothing.
 func TestGuards(t *testing.T) {
 	t.Parallel()
-	for _, out := range []guard.Name{"", guard.Order} {
+	for _, out := range []guard.Name{"", guard.Order, guard.Fence} {
 		t.Run("out="+string(out), func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.CommandContext(t.Context(), "go", "test", "-tags", "rhizodat_guards", "-count=1", "-v", "-run", "^TestGuard$", ".")
@@ -24,8 +25,8 @@ func TestGuards(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, text)
 			}
-			ran := "guard order out " + map[bool]string{true: "true", false: "false"}[out == guard.Order]
-			if !strings.Contains(string(text), ran) || out == guard.Order && !strings.Contains(string(text), "I2: ") {
+			rule := map[guard.Name]string{guard.Order: "I2: ", guard.Fence: "late: "}[out]
+			if !strings.Contains(string(text), `guard "`+string(out)+`" out`) || !strings.Contains(string(text), rule) {
 				t.Errorf("the run did not show what it should:\n%s", text)
 			}
 		})

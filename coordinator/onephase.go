@@ -67,11 +67,17 @@ func (c *Coordinator) settle(ctx context.Context, u *Unit, p *Part) (branches.Fa
 	return fate, nil
 }
 
+// journaled reports whether the journal decides a unit of so many writers. One
+// that wrote nothing asks for no lease, and records its step all the same.
+func (u *Unit) journaled(writers int) bool {
+	return writers > 1 || writers == 1 && u.Conditional() || u.Step != nil
+}
+
 // plain reports whether the commit is the store's own and nothing else: the
 // driver has one store and no journal, so no marker is left, and no error of
 // ours replaces the store's.
 func (c *Coordinator) plain(u *Unit) bool {
-	return !c.cfg.Markers && len(u.Parts) == 1 && u.Parts[0].Doom == nil
+	return !c.cfg.Markers && len(u.Parts) == 1 && u.Parts[0].Doom == nil && !u.Conditional()
 }
 
 func (c *Coordinator) commitPlain(ctx context.Context, u *Unit) Outcome {

@@ -54,6 +54,15 @@
 // S9, and every abort, get FinishTimeout.
 //
 // A unit with one writing branch needs none of this; see onephase.go.
+//
+// # Conditions
+//
+// A unit may commit under a lease, and may record the value of a step. Then S7
+// also asks whether the lease's row still carries the unit's fence, and whether
+// the step's claim is still the caller's, each locked in the same statement.
+// Where one does not hold, S7 loses and the unit is aborted: an expired lease or
+// a claim that was taken over permits another writer, and only this stops the
+// late one. Such a unit has a record however few of its branches wrote.
 package coordinator
 
 import (
@@ -97,7 +106,7 @@ func (c *Coordinator) commit(ctx context.Context, u *Unit) Outcome {
 		if err := c.stage(ctx, u); err != nil {
 			return c.abandon(ctx, u, err)
 		}
-		if writers := u.voted(branches.VotePrepare, branches.VoteApply); len(writers) < 2 {
+		if writers := u.voted(branches.VotePrepare, branches.VoteApply); !u.journaled(len(writers)) {
 			return c.commitOnePhase(ctx, u, writers)
 		}
 		recordActive = c.recordActive
@@ -141,7 +150,7 @@ func (c *Coordinator) commit(ctx context.Context, u *Unit) Outcome {
 // Failures here are the cheapest. With several branches each leaves its marker:
 // without it no lost answer could be told from a rollback.
 func (c *Coordinator) stage(ctx context.Context, u *Unit) error {
-	unit := branches.Unit{Txn: u.Txn, TxTime: u.txTime, OnePhase: len(u.Parts) == 1}
+	unit := branches.Unit{Txn: u.Txn, TxTime: u.txTime, OnePhase: len(u.Parts) == 1 && !u.Conditional()}
 	unit.Marker = c.cfg.Markers || !unit.OnePhase
 	return c.step(ctx, u, S3, func() error {
 		return c.each(ctx, u, S3, u.Parts, func(p *Part) error {
@@ -267,7 +276,10 @@ func (c *Coordinator) recordPrepared(ctx context.Context, u *Unit) error {
 // was acknowledged or read, ABORTED was acknowledged or read. With none of
 // these the state is empty and the unit in doubt.
 func (c *Coordinator) decide(ctx context.Context, u *Unit) (journal.State, error) {
-	decision := journal.Decision{Txn: u.Txn, TxTime: u.txTime, WithPrepare: !c.cfg.SplitDecision}
+	decision := journal.Decision{
+		Txn: u.Txn, TxTime: u.txTime, WithPrepare: !c.cfg.SplitDecision,
+		Lease: u.Lease, Fence: u.Fence, Step: u.Step,
+	}
 	write := func() error {
 		// Half of the time at most, so that a lost answer can still be read back.
 		ctx, cancel := context.WithTimeout(ctx, c.cfg.CommitTimeout/2)

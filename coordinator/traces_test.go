@@ -201,5 +201,5 @@ func stories() []story {
 	return slices.Concat(
 		happyStories(), stageStories(), activeStories(), prepareStories(),
 		decideStories(), finishStories(), doneStories(), onePhaseStories(),
-		readerStories(), heuristicStories(), callerStories(), refusedStories())
+		readerStories(), heuristicStories(), callerStories(), refusedStories(), leaseStories(), stepStories())
 }

@@ -15,6 +15,12 @@ import (
 type Unit struct {
 	Txn   branches.TxnID
 	Parts []*Part
+	// Lease and Fence are the grant that the unit commits under; empty for none.
+	Lease string
+	Fence journal.Fence
+	// Step is recorded by S7, and may be filled until Commit is called; nil for
+	// none.
+	Step *journal.StepRecord
 
 	txTime   hlc.Time
 	session  journal.Session // held from before S4 to the end of S7
@@ -24,6 +30,11 @@ type Unit struct {
 	released time.Time // last answer of S8
 	conflict bool
 }
+
+// Conditional reports whether S7 asks for more than the record's state. Such a
+// unit is decided by the journal however few branches it has: a store's own
+// commit could not ask.
+func (u *Unit) Conditional() bool { return u.Lease != "" || u.Step != nil }
 
 // Part is one store's branch of a unit.
 type Part struct {
@@ -77,7 +88,7 @@ func (u *Unit) allWrote() bool {
 			return false
 		}
 	}
-	return len(u.Parts) > 1
+	return len(u.Parts) > 1 || len(u.Parts) == 1 && u.Conditional()
 }
 
 // doomed returns why the first branch that cannot commit any more cannot.
@@ -105,7 +116,7 @@ func (u *Unit) endings(vote branches.Vote) []*ending {
 
 // record is what S4 writes.
 func (u *Unit) record() *journal.Record {
-	r := &journal.Record{Txn: u.Txn, State: journal.StateActive, TxTime: u.txTime}
+	r := &journal.Record{Txn: u.Txn, State: journal.StateActive, TxTime: u.txTime, Lease: u.Lease, Fence: u.Fence}
 	for _, p := range u.Parts {
 		if p.staged.Vote == branches.VoteReadOnly {
 			continue

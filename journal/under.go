@@ -5,15 +5,37 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"runtime"
+	"sync"
+	"weak"
 )
 
 // ErrNone means that a pool's DSN names no journal.
 var ErrNone = errors.New("rhizodat: find journal: the DSN names none: add journal=postgres://… (journal=file:///… for development) and run rhizorecover init")
 
+// pools remembers the journal of each pool, so that it is asked for once: inside
+// a transaction of a pool with one connection there would be none left to ask.
+var pools sync.Map // weak.Pointer[sql.DB] -> Journal
+
 // Of returns the journal of a pool that package rhizodat opened, also under
-// wrappers that give access to the connection they wrap. It holds a connection
-// of the pool only for that.
+// wrappers that give access to the connection they wrap. It takes a connection
+// of the pool for that, the first time, and gives it back at once. ErrNone.
 func Of(ctx context.Context, db *sql.DB) (Journal, error) {
+	pool := weak.Make(db)
+	if j, ok := pools.Load(pool); ok {
+		return j.(Journal), nil //nolint:forcetypeassert // nothing else is kept there
+	}
+	j, err := ask(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	if _, loaded := pools.LoadOrStore(pool, j); !loaded {
+		runtime.AddCleanup(db, func(pool weak.Pointer[sql.DB]) { pools.Delete(pool) }, pool)
+	}
+	return j, nil
+}
+
+func ask(ctx context.Context, db *sql.DB) (Journal, error) {
 	pooled, err := db.Conn(ctx)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/coordinator/internal/trace"
 	"github.com/rhizodat/rhizodat-go/hlc"
+	"github.com/rhizodat/rhizodat-go/internal/guard"
 	"github.com/rhizodat/rhizodat-go/journal"
 )
 
@@ -22,6 +23,9 @@ type JournalServer struct {
 	records map[branches.TxnID]*journal.Record
 	durable map[branches.TxnID]journal.Record
 	version int64
+	fences  map[string]journal.Fence
+	claims  map[journal.StepKey]string // the token of each claim
+	values  map[journal.StepKey][]byte
 }
 
 func newJournalServer(w *World) *JournalServer {
@@ -29,7 +33,34 @@ func newJournalServer(w *World) *JournalServer {
 		server:  server{world: w, name: trace.Journal, rank: 20 * time.Microsecond, every: 3 * time.Millisecond, busy: map[branches.TxnID]chan struct{}{}},
 		records: map[branches.TxnID]*journal.Record{},
 		durable: map[branches.TxnID]journal.Record{},
+		fences:  map[string]journal.Fence{},
+		claims:  map[journal.StepKey]string{},
+		values:  map[journal.StepKey][]byte{},
 	}
+}
+
+// Grant gives a lease to somebody else, with the next fence.
+func (j *JournalServer) Grant(lease string) journal.Fence {
+	j.world.mu.Lock()
+	defer j.world.mu.Unlock()
+	j.fences[lease]++
+	j.world.Log.Add(trace.Event{What: trace.Granted, Lease: lease, Fence: j.fences[lease]})
+	return j.fences[lease]
+}
+
+// Claim makes a step token's.
+func (j *JournalServer) Claim(key journal.StepKey, token string) {
+	j.world.mu.Lock()
+	defer j.world.mu.Unlock()
+	j.claims[key] = token
+}
+
+// Value of a step; ok is false while nothing is recorded.
+func (j *JournalServer) Value(key journal.StepKey) (value []byte, ok bool) {
+	j.world.mu.Lock()
+	defer j.world.mu.Unlock()
+	value, ok = j.values[key]
+	return value, ok
 }
 
 // SetLatency sets the time that a request takes.
@@ -127,14 +158,35 @@ func (j *JournalServer) change(txn branches.TxnID, to journal.State, change func
 }
 
 func (j *JournalServer) decide(d journal.Decision, soft bool) (answer, error) {
+	if rec := j.records[d.Txn]; rec != nil && !rec.State.Final() && !rec.State.Decided() { // else the state refuses it
+		if err := j.conditions(d); err != nil {
+			return answer{}, err
+		}
+	}
 	if d.WithPrepare {
 		_, _ = j.change(d.Txn, journal.StatePrepared, func(rec *journal.Record) { rec.TxTime = d.TxTime }) // the next one tells
 	}
 	got, err := j.change(d.Txn, journal.StateCommitted, nil)
+	if err == nil && d.Step != nil {
+		j.values[d.Step.Key] = d.Step.Value
+	}
 	if err == nil && !soft {
 		j.flush()
 	}
 	return got, err
+}
+
+// conditions of S7 beside the record's state.
+func (j *JournalServer) conditions(d journal.Decision) error {
+	if d.Lease != "" && j.fences[d.Lease] != d.Fence && !guard.Off(guard.Fence) {
+		return &journal.Fenced{Lease: d.Lease, Fence: d.Fence, Current: j.fences[d.Lease]}
+	}
+	if d.Step != nil {
+		if _, recorded := j.values[d.Step.Key]; recorded || j.claims[d.Step.Key] != d.Step.Token {
+			return &journal.Superseded{Key: d.Step.Key}
+		}
+	}
+	return nil
 }
 
 func (j *JournalServer) abort(txn branches.TxnID, durability journal.Durability) (answer, error) {
@@ -313,7 +365,10 @@ func (s *session) Decide(ctx context.Context, d journal.Decision) error {
 	if d.WithPrepare {
 		text = "PREPARED + COMMITTED"
 	}
-	_, err := s.do(ctx, request{op: trace.Decide, text: text, txn: d.Txn, forced: true, waits: true, effect: func(f FaultKind) (answer, error) {
+	if d.Step != nil {
+		text += " + STEP"
+	}
+	_, err := s.do(ctx, request{op: trace.Decide, text: text, txn: d.Txn, lease: d.Lease, fence: d.Fence, forced: true, waits: true, effect: func(f FaultKind) (answer, error) {
 		return s.c.j.decide(d, f == Soft)
 	}})
 	return err

@@ -104,6 +104,8 @@ type request struct {
 	op     trace.Op
 	text   string // how the trace calls it, where op does not say enough
 	txn    branches.TxnID
+	lease  string
+	fence  journal.Fence
 	forced bool
 	own    bool
 	waits  bool                            // behind a request of the same txn that is late
@@ -137,7 +139,7 @@ func (p *Process) do(ctx context.Context, s *server, r request) (answer, error) 
 		return answer{}, &unsentError{err}
 	}
 	pause(ctx, s.rank)
-	event := trace.Event{Proc: p.Name, Actor: s.name, Op: r.op, Text: r.text, Txn: r.txn, Forced: r.forced, Own: r.own}
+	event := trace.Event{Proc: p.Name, Actor: s.name, Op: r.op, Text: r.text, Txn: r.txn, Lease: r.lease, Fence: r.fence, Forced: r.forced, Own: r.own}
 	event.Call = s.world.Log.Send(event)
 	fault := p.fault(s.name, r.op)
 	answered := make(chan reply, 1)

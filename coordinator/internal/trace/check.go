@@ -26,6 +26,7 @@ const (
 	Presumed Rule = "presumed" // who did not run the unit, or has sent S7, rolls back on a forced ABORTED only
 	Guarded  Rule = "guarded"  // a branch that wrote nothing is ended last
 	Finished Rule = "finished" // DONE only when every branch has committed
+	Late     Rule = "late"     // no S7 applies with a fence below the highest that was granted
 	Truth    Rule = "truth"    // the reported outcome is what happened
 	Whole    Rule = "whole"    // all branches or none
 )
@@ -42,7 +43,7 @@ func (v Violation) String() string { return fmt.Sprintf("%s: %s: %s", v.Rule, v.
 // Check judges a trace. skipped are the stores whose branches a person has
 // given up: they alone may be rolled back after the decision.
 func Check(events []Event, skipped ...string) []Violation {
-	c := checker{units: map[branches.TxnID]*unit{}, hardens: map[int][]*view{}, skipped: map[string]bool{}}
+	c := checker{units: map[branches.TxnID]*unit{}, hardens: map[int][]*view{}, skipped: map[string]bool{}, fences: map[string]journal.Fence{}}
 	for _, store := range skipped {
 		c.skipped[store] = true
 	}
@@ -56,6 +57,7 @@ type checker struct {
 	units   map[branches.TxnID]*unit
 	hardens map[int][]*view // what each HARDEN under way will make durable
 	skipped map[string]bool
+	fences  map[string]journal.Fence // the highest granted
 	found   []Violation
 }
 
@@ -144,6 +146,8 @@ func (c *checker) event(e Event) {
 		if e.Step.Step == coordinator.S8 && e.Step.Moment == coordinator.After && e.Step.Store != "" {
 			u.released[e.Step.Store] = true
 		}
+	case Granted:
+		c.fences[e.Lease] = max(c.fences[e.Lease], e.Fence)
 	case Told:
 	}
 }
@@ -242,9 +246,9 @@ func (c *checker) committedInOnePhase(e Event, u *unit, v *view) {
 		if len(writers) > 1 {
 			c.fail(e, I2, "%s was committed in one phase beside other writers", e.Actor)
 		}
-	case len(writers) == 1 && !u.settled:
+	case len(writers) == 1 && !v.active && !u.settled:
 		c.fail(e, Guarded, "%s was ended before the writer was", e.Actor)
-	case len(writers) > 1:
+	case len(writers) > 1, len(writers) == 1 && v.active:
 		if !v.committed {
 			c.fail(e, Guarded, "%s was ended before the decision", e.Actor)
 		}
@@ -274,6 +278,9 @@ func (c *checker) storeReplied(e Event, u *unit) {
 func (c *checker) took(e Event, u *unit) {
 	if e.Err != nil {
 		return
+	}
+	if e.Op == Decide && e.Fence < c.fences[e.Lease] {
+		c.fail(e, Late, "S7 applied with fence %d of %s, and %d was granted", e.Fence, e.Lease, c.fences[e.Lease])
 	}
 	if e.Actor == Journal && e.Forced && !e.Soft && (e.Op != Forbid || !e.State.Decided()) {
 		for _, other := range c.units { // a forced write takes along what was written before it

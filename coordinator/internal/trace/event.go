@@ -54,6 +54,7 @@ const (
 	Point                   // an observer was called
 	Ended                   // Commit has returned
 	Crashed                 // the journal's server has lost what was not forced
+	Granted                 // a lease was granted
 	Told                    // a remark of the test, for the reader
 )
 
@@ -66,6 +67,8 @@ type Event struct {
 	Call  int // ties Sent, Took and Replied together
 	Txn   branches.TxnID
 
+	Lease   string           // of Granted, and of S7 under one
+	Fence   journal.Fence    // of that lease
 	Forced  bool             // a write of the journal
 	Soft    bool             // of a forced write: visible, and not durable
 	Own     bool             // over the branch's own session

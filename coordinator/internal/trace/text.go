@@ -23,6 +23,8 @@ func Text(events []Event) string {
 			p.line(e, "-- the journal's server crashes")
 		case Told:
 			p.line(e, "-- "+e.Text)
+		case Granted:
+			p.line(e, fmt.Sprintf("-- %s is granted with fence %d", e.Lease, e.Fence))
 		case Sent:
 			i += p.sent(events[i:])
 		case Took:
@@ -109,6 +111,9 @@ func (p *printer) request(e Event) string {
 	}
 	if e.Actor == Journal && (e.Op == Forbid || e.Op == Decide) && !e.Forced {
 		text += " unforced"
+	}
+	if e.Lease != "" {
+		text += fmt.Sprintf(" under %s, fence %d,", e.Lease, e.Fence)
 	}
 	if e.Actor == Journal && e.Forced {
 		text += " forced"
