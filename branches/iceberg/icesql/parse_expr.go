@@ -213,7 +213,7 @@ func (p *parser) wordPrimary(t token) Expr {
 	}
 	path := []string{t.text}
 	for p.accept(".") {
-		path = append(path, p.ident("a name"))
+		path = append(path, p.label())
 	}
 	return &ColumnRef{Path: path}
 }

@@ -179,9 +179,19 @@ func (p *parser) ident(what string) string {
 func (p *parser) path(what string) []string {
 	parts := []string{p.ident(what)}
 	for p.accept(".") {
-		parts = append(parts, p.ident("a name"))
+		parts = append(parts, p.label())
 	}
 	return parts
+}
+
+// label reads a name that follows a point, where no keyword can stand.
+func (p *parser) label() string {
+	if p.tok.kind != tokWord {
+		return p.ident("a name")
+	}
+	s := p.tok.text
+	p.advance()
+	return s
 }
 
 func (p *parser) name() Name {

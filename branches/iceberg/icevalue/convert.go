@@ -14,6 +14,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/iceberg-go"
 	"github.com/google/uuid"
 )
 
@@ -290,4 +291,52 @@ func toFixed(n int, bytes func(any) ([]byte, error)) func(any) ([]byte, error) {
 		}
 		return b, err
 	}
+}
+
+// Convert brings v, as Plain gives it and not nil, to the Go value that a column of
+// a primitive type stores: bool, int32, int64, float32, float64, decimal128.Num,
+// arrow.Date32, arrow.Time64, arrow.Timestamp, string, uuid.UUID or []byte.
+func Convert(t iceberg.Type, v any) (any, error) {
+	switch t := t.(type) {
+	case iceberg.BooleanType:
+		return toBool(v)
+	case iceberg.Int32Type:
+		return toInt32(v)
+	case iceberg.Int64Type:
+		return toInt64(v)
+	case iceberg.Float32Type:
+		return toFloat32(v)
+	case iceberg.Float64Type:
+		return toFloat64(v)
+	case iceberg.DecimalType:
+		return toDecimal(t.Precision(), t.Scale())(v)
+	case iceberg.DateType:
+		return toDate(v)
+	case iceberg.TimeType:
+		return toTime(v)
+	case iceberg.TimestampType, iceberg.TimestampTzType, iceberg.TimestampNsType, iceberg.TimestampTzNsType:
+		zoned, nanos, _ := timestampKind(t)
+		return toTimestamp(zoned, nanos)(v)
+	case iceberg.StringType:
+		return toString(v)
+	case iceberg.UUIDType:
+		return toUUID(v)
+	case iceberg.BinaryType, iceberg.FixedType: // compared bytes may have any length
+		return toBytes(v)
+	}
+	return nil, errNoValue
+}
+
+// Ticks is Convert of a date, a time or a timestamp, as the number that is stored.
+func Ticks(t iceberg.Type, v any) (int64, error) {
+	x, err := Convert(t, v)
+	switch x := x.(type) {
+	case arrow.Date32:
+		return int64(x), err
+	case arrow.Time64:
+		return int64(x), err
+	case arrow.Timestamp:
+		return int64(x), err
+	}
+	return 0, errNoValue
 }
