@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/coordinator"
@@ -31,17 +30,6 @@ type conn struct {
 	closed    bool
 }
 
-// slot is one store's place in a driver connection.
-type slot struct {
-	name    string
-	store   branches.Store
-	session branches.Session // nil until a statement first reaches the store
-	epoch   int              // counts the sessions this slot has had
-	reset   bool             // the pool has handed the connection on since the last statement
-	used    time.Time
-	part    *coordinator.Part // the branch of the open unit
-}
-
 var (
 	_ driver.Conn               = (*conn)(nil)
 	_ driver.ConnBeginTx        = (*conn)(nil)
@@ -54,9 +42,6 @@ var (
 	_ driver.Validator          = (*conn)(nil)
 	_ Conn                      = (*conn)(nil)
 )
-
-// maxIdle is how long a session may lie idle before it is pinged, as pgx does.
-const maxIdle = time.Second
 
 func newConn(connector *Connector) *conn {
 	c := &conn{connector: connector, slots: make(map[string]*slot, len(connector.stores))}
@@ -79,16 +64,20 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	if s == nil {
 		return driver.ResultNoRows, c.tx.savepoint(ctx, st)
 	}
-	if call := callOf(args); call != nil {
-		return call.run(ctx, s.session)
+	call := callOf(args)
+	run := func() (driver.Result, error) {
+		if call != nil {
+			return call.run(ctx, s.session)
+		}
+		return s.session.Exec(ctx, st.Text, args)
 	}
-	result, err := s.session.Exec(ctx, st.Text, args)
+	result, err := run()
 	if err == driver.ErrBadConn { //nolint:errorlint // the contract's own value, never wrapped; hot path
 		if err = c.again(ctx, s); err == nil {
-			result, err = s.session.Exec(ctx, st.Text, args)
+			result, err = run()
 		}
 	}
-	return result, err
+	return result, c.hint(ctx, s, err)
 }
 
 // QueryContext routes one query and runs it.
@@ -107,9 +96,26 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, c.hint(ctx, s, err)
 	}
 	return columned(rows), nil
+}
+
+// hint lets the store name the likely cause of a statement's error by the other
+// stores of the unit. The error stays the store's own value.
+func (c *conn) hint(ctx context.Context, s *slot, err error) error {
+	h, ok := s.store.(branches.Hinter)
+	if err == nil || !ok || c.tx == nil || len(c.tx.unit.Parts) < 2 {
+		return err
+	}
+	others := map[string]branches.Store{}
+	for _, p := range c.tx.unit.Parts {
+		if p != s.part {
+			others[p.Name] = p.Store
+		}
+	}
+	h.Hint(ctx, err, others)
+	return err
 }
 
 // dispatch finds the statement's store and opens what it needs there. A nil
@@ -192,63 +198,6 @@ func (c *conn) reach(ctx context.Context, name string) (*slot, error) {
 		return s, nil
 	}
 	return s, c.tx.enlist(ctx, s)
-}
-
-// open makes sure that a slot without a branch has a session that can be used:
-// one that broke is replaced, one that lay idle is pinged first.
-func (c *conn) open(ctx context.Context, s *slot) error {
-	if s.session != nil && !s.session.Usable() {
-		s.drop()
-	}
-	if s.session != nil && !s.reset {
-		return nil
-	}
-	now := c.connector.clock.Wall().Now()
-	if p, ok := s.session.(branches.Pinger); ok && now.Sub(s.used) > maxIdle && p.Ping(ctx) != nil {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		s.drop()
-	}
-	if s.session == nil {
-		session, err := s.store.Connect(ctx)
-		if err != nil {
-			return err
-		}
-		s.session = session
-		s.epoch++
-	}
-	s.reset, s.used = false, now
-	return nil
-}
-
-// again replaces a session that was found dead before a byte was sent. Inside a
-// unit the branch has died with it, and running only this statement again would
-// hide that.
-func (c *conn) again(ctx context.Context, s *slot) error {
-	if s.part != nil {
-		return &LostSession{Store: s.name}
-	}
-	s.drop()
-	return c.open(ctx, s)
-}
-
-// LostSession means that the store's session died before this statement was sent. The
-// unit is aborted and worth running again.
-type LostSession struct{ Store string }
-
-func (e *LostSession) Error() string {
-	return fmt.Sprintf("rhizodat: run statement: session with store %s lost: run the unit again", e.Store)
-}
-
-// Kind of a lost session.
-func (e *LostSession) Kind() branches.Kind { return branches.Transient }
-
-func (s *slot) drop() {
-	if s.session != nil {
-		_ = s.session.Close() // it is being given up: its error says nothing new
-		s.session = nil
-	}
 }
 
 // BeginTx begins a unit. Its branches begin when a statement first reaches
@@ -358,6 +307,14 @@ func (c *conn) Store(name string) any {
 	s, err := c.reach(ctx, name)
 	if err != nil {
 		return err
+	}
+	if p, ok := s.session.(branches.Pinger); ok && !s.begun() { // what is done by Raw is no statement of ours
+		if err = p.Ping(ctx); errors.Is(err, driver.ErrBadConn) {
+			err = c.again(ctx, s)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if r, ok := s.session.(branches.Raw); ok {
 		return r.Raw()

@@ -2,6 +2,7 @@ package rhizodat
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"slices"
@@ -64,13 +65,13 @@ func (t *tx) savepoint(ctx context.Context, st sqltext.Statement) error {
 		s.made++
 		p := savepoint{name: st.Name, own: fmt.Sprintf("dat_sp_%d", s.made)}
 		s.standing = append(s.standing, p)
-		return t.everyBranch(func(sp branches.Savepointer) error { return sp.Savepoint(ctx, p.own) })
+		return t.everyBranch(ctx, func(sp branches.Savepointer) error { return sp.Savepoint(ctx, p.own) })
 	}
 	i := s.find(st.Name)
 	p := s.standing[i]
 	if st.Kind == sqltext.Release {
 		s.standing = s.standing[:i]
-		return t.everyBranch(func(sp branches.Savepointer) error { return sp.Release(ctx, p.own) })
+		return t.everyBranch(ctx, func(sp branches.Savepointer) error { return sp.Release(ctx, p.own) })
 	}
 	s.standing = s.standing[:i+1]
 	for _, b := range t.unit.Parts {
@@ -78,18 +79,26 @@ func (t *tx) savepoint(ctx context.Context, st sqltext.Statement) error {
 			b.Doom = fmt.Errorf("rhizodat: roll back to savepoint: store %s cannot take back what it has written since: the transaction can only be rolled back", b.Name)
 		}
 	}
-	return t.everyBranch(func(sp branches.Savepointer) error { return sp.RollbackTo(ctx, p.own) })
+	return t.everyBranch(ctx, func(sp branches.Savepointer) error { return sp.RollbackTo(ctx, p.own) })
 }
 
 // everyBranch runs f in every branch, also after an error in one: that branch
-// cannot commit any more, the others must not fall behind.
-func (t *tx) everyBranch(f func(branches.Savepointer) error) error {
+// cannot commit any more, the others must not fall behind. A branch of which
+// nothing had reached its store, and whose session was found dead, begins again
+// with the savepoints that now stand.
+func (t *tx) everyBranch(ctx context.Context, f func(branches.Savepointer) error) error {
 	var errs []error
 	for _, p := range t.unit.Parts {
-		if sp, ok := p.Branch.(branches.Savepointer); ok {
-			if err := f(sp); err != nil {
-				errs = append(errs, err)
-			}
+		sp, ok := p.Branch.(branches.Savepointer)
+		if !ok {
+			continue
+		}
+		err := f(sp)
+		if errors.Is(err, driver.ErrBadConn) {
+			err = t.conn.again(ctx, t.conn.slots[p.Name])
+		}
+		if err != nil {
+			errs = append(errs, err)
 		}
 	}
 	if len(errs) == 1 {

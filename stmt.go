@@ -93,16 +93,16 @@ func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (drive
 		}
 		return driver.ResultNoRows, s.conn.tx.savepoint(ctx, s.text)
 	}
-	made, err := s.at(ctx)
-	if err != nil {
-		return nil, err
-	}
-	e, ok := made.(driver.StmtExecContext)
-	if !ok {
-		return nil, errNoContext
-	}
-	result, err := e.ExecContext(ctx, args)
-	return result, s.translate(err)
+	var result driver.Result
+	err := s.run(ctx, func(made driver.Stmt) (err error) {
+		e, ok := made.(driver.StmtExecContext)
+		if !ok {
+			return errNoContext
+		}
+		result, err = e.ExecContext(ctx, args)
+		return err
+	})
+	return result, err
 }
 
 // QueryContext runs the query in the store that its text or ctx names.
@@ -110,32 +110,54 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 	if s.text.Kind != sqltext.Plain && s.conn.only == nil {
 		return nil, errors.New("rhizodat: query: a savepoint returns no rows: use Exec")
 	}
-	made, err := s.at(ctx)
+	var rows driver.Rows
+	err := s.run(ctx, func(made driver.Stmt) (err error) {
+		q, ok := made.(driver.StmtQueryContext)
+		if !ok {
+			return errNoContext
+		}
+		rows, err = q.QueryContext(ctx, args)
+		return err
+	})
 	if err != nil {
 		return nil, err
-	}
-	q, ok := made.(driver.StmtQueryContext)
-	if !ok {
-		return nil, errNoContext
-	}
-	rows, err := q.QueryContext(ctx, args)
-	if err != nil {
-		return nil, s.translate(err)
 	}
 	return columned(rows), nil
 }
 
-var errNoContext = errors.New("rhizodat: run prepared statement: the adapter's statements take no context")
-
-// translate keeps a dead session of one store from costing the whole driver
-// connection: inside a unit it is an ordinary error, outside one database/sql
-// may try again, since not a byte was sent.
-func (s *stmt) translate(err error) error {
-	if s.conn.tx != nil && errors.Is(err, driver.ErrBadConn) {
-		return &LostSession{Store: s.text.Store}
+// run executes the prepared statement of the store that this execution reaches.
+// Inside a unit a dead session is replaced where nothing of the branch had
+// happened, and is an ordinary error else: it must not cost the whole driver
+// connection. Outside one database/sql may try again, since not a byte was sent.
+func (s *stmt) run(ctx context.Context, execute func(driver.Stmt) error) error {
+	made, err := s.at(ctx)
+	if err != nil {
+		return err
+	}
+	err = execute(made)
+	if err == nil || s.conn.tx == nil {
+		return err
+	}
+	name, routeErr := s.conn.route(ctx, s.text)
+	if routeErr != nil {
+		return routeErr
+	}
+	if !errors.Is(err, driver.ErrBadConn) {
+		return s.conn.hint(ctx, s.conn.slots[name], err)
+	}
+	if err := s.conn.again(ctx, s.conn.slots[name]); err != nil {
+		return err
+	}
+	if made, err = s.at(ctx); err != nil {
+		return err
+	}
+	if err = execute(made); errors.Is(err, driver.ErrBadConn) {
+		return &LostSession{Store: name}
 	}
 	return err
 }
+
+var errNoContext = errors.New("rhizodat: run prepared statement: the adapter's statements take no context")
 
 // CheckNamedValue accepts every value, as conn's does.
 func (s *stmt) CheckNamedValue(*driver.NamedValue) error { return nil }

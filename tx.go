@@ -30,26 +30,61 @@ func (t *tx) enlist(ctx context.Context, s *slot) error {
 			return err
 		}
 	}
-	opts := branches.BeginOptions{
-		Txn: t.unit.Txn, Isolation: t.opts.Isolation, ReadOnly: t.opts.ReadOnly,
-		Shared: t.conn.only == nil,
-	}
-	branch, err := s.session.Begin(ctx, opts)
+	opts := t.beginOptions()
+	branch, err := t.begin(ctx, s, opts)
 	if errors.Is(err, driver.ErrBadConn) { // nothing has happened yet
 		s.drop()
 		if err = t.conn.open(ctx, s); err == nil {
-			branch, err = s.session.Begin(ctx, opts)
+			branch, err = t.begin(ctx, s, opts)
 		}
 	}
-	if err != nil {
+	if branch == nil {
 		return err
 	}
 	s.part = &coordinator.Part{Name: s.name, Store: s.store, Branch: branch}
 	t.unit.Parts = append(t.unit.Parts, s.part)
-	if err := t.savepoints.replay(ctx, branch); err != nil {
-		return fmt.Errorf("rhizodat: set standing savepoints in store %s: %w", s.name, err)
+	return err
+}
+
+func (t *tx) beginOptions() branches.BeginOptions {
+	return branches.BeginOptions{
+		Txn: t.unit.Txn, Isolation: t.opts.Isolation, ReadOnly: t.opts.ReadOnly,
+		Shared: t.conn.only == nil,
 	}
-	return nil
+}
+
+// beginAgain replaces a branch of which nothing has reached its store, and whose
+// session was found dead, by one on a new session.
+func (t *tx) beginAgain(ctx context.Context, s *slot) error {
+	s.drop()
+	if err := t.conn.open(ctx, s); err != nil {
+		return err
+	}
+	branch, err := t.begin(ctx, s, t.beginOptions())
+	if errors.Is(err, driver.ErrBadConn) {
+		return &LostSession{Store: s.name}
+	}
+	if branch != nil {
+		s.part.Branch = branch
+	}
+	return err
+}
+
+// begin opens a branch with the savepoints that stand. A branch that comes with
+// an error has begun, and belongs to the unit.
+func (t *tx) begin(ctx context.Context, s *slot, opts branches.BeginOptions) (branches.Branch, error) {
+	branch, err := s.session.Begin(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	err = t.savepoints.replay(ctx, branch)
+	switch {
+	case err == nil:
+		return branch, nil
+	case errors.Is(err, driver.ErrBadConn):
+		return nil, err
+	}
+	return branch, fmt.Errorf("rhizodat: set standing savepoints in store %s: %w", s.name, err)
 }
 
 // probe asks every store of a unit that reaches its second one whether it can

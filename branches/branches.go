@@ -5,10 +5,10 @@
 // be able to do is an interface of its own that the coordinator finds by type
 // assertion, as database/sql/driver does:
 //
-//	Store   [Lister] [Classifier] [Retryable] [Capacity] [Placer] [Keeper]
-//	        [Installer] [Examiner] [Cleaner] [Prober]
+//	Store   [Lister] [Classifier] [Retryable] [Hinter] [Capacity] [Placer]
+//	        [Keeper] [Installer] [Examiner] [Cleaner] [Prober]
 //	Session [Pinger] [Copier]
-//	Branch  [Writer] [Savepointer] [Capacity]
+//	Branch  [Writer] [Beginner] [Savepointer] [Capacity]
 //
 // The life of a branch, in the steps of the commit protocol:
 //

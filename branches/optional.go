@@ -39,6 +39,13 @@ type Capacity interface {
 	Free(ctx context.Context) (bytes int64, ok bool, err error)
 }
 
+// Hinter is a store that can name the likely cause of a statement's error by what
+// it knows of the other stores that the unit has reached.
+type Hinter interface {
+	// Hint adds the cause to err, where it has one. err stays the value it is: programs look at a store's own error directly.
+	Hint(ctx context.Context, err error, others map[string]Store)
+}
+
 // Place says where a store's markers live, in the server's own words, so that
 // two spellings of one place compare equal.
 type Place string
@@ -149,6 +156,14 @@ type Writer interface {
 	// Wrote is true only when it is certain that Stage will vote VotePrepare;
 	// its S3 can then run beside S4.
 	Wrote() bool
+}
+
+// Beginner is a branch whose beginning may wait for its first statement.
+type Beginner interface {
+	// Begun is false while nothing of the branch has reached the store. A call of
+	// its session, or a savepoint of its own, may then return driver.ErrBadConn:
+	// the caller begins the branch once more on a new session.
+	Begun() bool
 }
 
 // Savepointer is a branch with savepoints. Names are the driver's own.

@@ -14,8 +14,9 @@ import (
 	"github.com/rhizodat/rhizodat-go/branches"
 )
 
-// Begin opens a branch, in one message. It returns driver.ErrBadConn where the
-// session turned out to be lost: nothing has happened yet.
+// Begin opens a branch, in one message, or puts that off to the branch's first
+// statement (opening.go). It returns driver.ErrBadConn where the session turned
+// out to be lost: nothing has happened yet.
 func (s *Session) Begin(ctx context.Context, opts branches.BeginOptions) (branches.Branch, error) {
 	if s.branch != nil {
 		return nil, s.store.fail("begin branch", errBranchOpen)
@@ -27,16 +28,19 @@ func (s *Session) Begin(ctx context.Context, opts branches.BeginOptions) (branch
 	if err != nil {
 		return nil, err
 	}
-	if bound := s.store.opts.LockTimeout; opts.Shared && bound > 0 {
-		err = s.beginBounded(ctx, text, bound)
-	} else {
-		_, err = s.client().Exec(ctx, text) // as pgx does: the single store's own way
-	}
-	if err != nil {
+	b := &Branch{session: s, begunReadOnly: opts.ReadOnly}
+	if opts.Shared && s.store.opts.LockTimeout > 0 {
+		b.opening = text
+	} else if _, err = s.client().Exec(ctx, text); err != nil { // as pgx does: the single store's own way
 		return nil, s.notBegun(ctx, err)
 	}
-	s.branch = &Branch{session: s, begunReadOnly: opts.ReadOnly}
-	return s.branch, nil
+	if !s.mayDelay() {
+		if err := b.begin(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s.branch = b
+	return b, nil
 }
 
 // notBegun ends what a failed BEGIN left and says whether another session may
@@ -84,21 +88,32 @@ func beginText(opts branches.BeginOptions) (string, error) {
 // application no SET TRANSACTION. A smaller bound of the session's own stays:
 // SHOW tells it, and where it is not what the last branch saw, one more message
 // puts it back.
-func (s *Session) beginBounded(ctx context.Context, text string, bound time.Duration) error {
+func (s *Session) beginBounded(ctx context.Context, text string) error {
 	if s.bound == "" {
-		s.bound = setBound(bound)
+		s.bound = setBound(s.store.opts.LockTimeout)
 	}
-	got, err := s.send(ctx, part{text: text}, part{text: "SHOW lock_timeout"}, part{text: s.bound})
+	got, err := s.send(ctx, part{text: text}, part{text: showBound}, part{text: s.bound})
 	if err != nil {
 		return err
 	}
-	if own := parseSetting(got.cell(1, 0)); own > 0 {
+	return s.boundBy(ctx, got.cell(1, 0))
+}
+
+const showBound = "SHOW lock_timeout"
+
+// boundBy bounds the branch by the smaller of ours and the session's own.
+func (s *Session) boundBy(ctx context.Context, shown string) error {
+	bound := s.store.opts.LockTimeout
+	if own := parseSetting(shown); own > 0 {
 		bound = min(bound, own)
 	}
-	if wanted := setBound(bound); wanted != s.bound {
-		s.bound = wanted
-		_, err = s.send(ctx, part{text: wanted})
+	wanted := setBound(bound)
+	s.bounded = true
+	if wanted == s.bound {
+		return nil
 	}
+	s.bound = wanted
+	_, err := s.send(ctx, part{text: wanted})
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 type Branch struct {
 	session *Session
 
+	opening       string // BEGIN, still to be sent; empty once it was
 	begunReadOnly bool
 	modeNamed     bool  // a statement may have changed the access mode
 	wrote         bool  // a command tag says so
@@ -47,10 +48,10 @@ func (b *Branch) Doomed() error {
 	if b.session.dead() {
 		return b.session.store.fail("use branch", lostSession(b.doom))
 	}
-	switch b.session.client().PgConn().TxStatus() {
-	case statusOpen:
+	switch status := b.session.client().PgConn().TxStatus(); {
+	case status == statusOpen, status == statusIdle && !b.Begun():
 		return nil
-	case statusFailed:
+	case status == statusFailed:
 		return &aborted{b.doom}
 	}
 	return b.session.store.fail("use branch", ErrBranchOver)
@@ -81,7 +82,7 @@ func (b *Branch) Release(ctx context.Context, name string) error {
 // which does the same.
 func (b *Branch) Rollback(ctx context.Context) error {
 	defer b.leave()
-	if b.session.dead() || b.session.client().PgConn().TxStatus() == statusIdle {
+	if b.session.dead() || !b.Begun() || b.session.client().PgConn().TxStatus() == statusIdle {
 		return nil
 	}
 	if _, err := b.session.client().Exec(ctx, "rollback"); err != nil {
@@ -92,6 +93,9 @@ func (b *Branch) Rollback(ctx context.Context) error {
 }
 
 func (b *Branch) exec(ctx context.Context, text string) error {
+	if err := b.begin(ctx); err != nil {
+		return err
+	}
 	_, err := b.session.client().Exec(ctx, text)
 	if err != nil {
 		b.session.failed(err)

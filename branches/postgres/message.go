@@ -44,12 +44,14 @@ func (s *Session) send(ctx context.Context, parts ...part) (answers, error) {
 	}
 	got, err := s.client().PgConn().ExecBatch(ctx, batch).ReadAll()
 	if code(err) == codeNoSuchStatement {
-		// DEALLOCATE ALL, DISCARD ALL, or a pooler that hands out another
-		// server: this session prepares nothing of ours any more.
-		s.prepares, s.plans = false, nil
+		s.forget()
 	}
 	return got, err
 }
+
+// forget is for DEALLOCATE ALL, DISCARD ALL, or a pooler that hands out another
+// server: this session prepares nothing of ours any more.
+func (s *Session) forget() { s.prepares, s.plans, s.firsts = false, nil, nil }
 
 // plan prepares a text once for the session's life and returns its name. The
 // name says the text: behind a pooler that nobody has told us of, another
@@ -58,8 +60,7 @@ func (s *Session) plan(ctx context.Context, text string) (string, error) {
 	if name, ok := s.plans[text]; ok {
 		return name, nil
 	}
-	digest := sha256.Sum256([]byte(text))
-	name := "rhizodat_" + hex.EncodeToString(digest[:16])
+	name := planName(text)
 	if _, err := s.client().PgConn().Prepare(ctx, name, text, nil); err != nil {
 		return "", err
 	}
@@ -68,6 +69,11 @@ func (s *Session) plan(ctx context.Context, text string) (string, error) {
 	}
 	s.plans[text] = name
 	return name, nil
+}
+
+func planName(text string) string {
+	digest := sha256.Sum256([]byte(text))
+	return "rhizodat_" + hex.EncodeToString(digest[:16])
 }
 
 // literally writes a message for the simple protocol.

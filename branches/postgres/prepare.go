@@ -58,8 +58,7 @@ func (b *Branch) sendPrepare(ctx context.Context, prepare part) (answers, error)
 	}
 	got, err := b.session.send(ctx,
 		part{text: checkConstraints},
-		part{text: forced + ",pg_catalog.current_setting('role')"},
-		part{text: leaveRole},
+		part{text: forced + roleLeft},
 		names.mark(*b.marker, "", ""),
 		prepare)
 	b.elsewhere = got.cell(1, 2) != "none"
@@ -68,7 +67,7 @@ func (b *Branch) sendPrepare(ctx context.Context, prepare part) (answers, error)
 
 // unmarked is true of a prepared transaction whose marker a trigger or a rule
 // suppressed. It must not be committed, for nothing would prove that it was.
-func (b *Branch) unmarked(got answers) bool { return b.marker != nil && got.affected(3) != 1 }
+func (b *Branch) unmarked(got answers) bool { return b.marker != nil && got.affected(2) != 1 }
 
 // prepareError says what an answered error of PREPARE's message means: it is
 // that of PREPARE, or of the work of S3 before it. The branch is rolled back.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,9 +28,11 @@ type Session struct {
 	spoiled  bool // its session state is not as it was made: never reused
 	caches   bool // pgx keeps a prepared or described statement for every text
 
-	bound    string            // SET LOCAL lock_timeout as the last branch had it
-	prepares bool              // statements of ours may be prepared by name
-	plans    map[string]string // their names, by text
+	bound    string                                  // SET LOCAL lock_timeout as the last branch had it
+	bounded  bool                                    // it is what the session's own lock_timeout asks for
+	prepares bool                                    // statements of ours may be prepared by name
+	plans    map[string]string                       // their names, by text
+	firsts   map[string]*pgconn.StatementDescription // first statements of branches, by text
 }
 
 var (
@@ -54,8 +57,8 @@ func (s *Session) Exec(ctx context.Context, query string, args []driver.NamedVal
 	if len(args) > 0 && s.caches && traced(query) {
 		values = slices.Insert(values, 0, any(pgx.QueryExecModeDescribeExec))
 	}
-	s.branch.sees(query)
-	tag, err := conn.Exec(ctx, query, values...)
+	s.sees(query)
+	tag, err := s.exec(ctx, query, values)
 	if err != nil {
 		s.failed(err)
 		if unsent(err) {
@@ -67,9 +70,26 @@ func (s *Session) Exec(ctx context.Context, query string, args []driver.NamedVal
 	return driver.RowsAffected(tag.RowsAffected()), err
 }
 
+// exec runs a statement, behind the branch's BEGIN if that is still to be sent.
+func (s *Session) exec(ctx context.Context, query string, values []any) (pgconn.CommandTag, error) {
+	if !s.branch.Begun() {
+		tag, done, err := s.branch.execFirst(ctx, query, values)
+		if done || err != nil {
+			return tag, err
+		}
+		if err := s.branch.begin(ctx); err != nil {
+			return tag, err
+		}
+	}
+	return s.client().Exec(ctx, query, values...)
+}
+
 // Query runs a statement that returns rows. They are stdlib's.
 func (s *Session) Query(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	s.branch.sees(query)
+	s.sees(query)
+	if err := s.branch.begin(ctx); err != nil {
+		return nil, err
+	}
 	if s.caches && traced(query) {
 		args = slices.Insert(slices.Clone(args), 0, driver.NamedValue{Value: pgx.QueryExecModeDescribeExec})
 	}
@@ -88,6 +108,9 @@ func (s *Session) Query(ctx context.Context, query string, args []driver.NamedVa
 
 // Prepare prepares a statement for the session's life.
 func (s *Session) Prepare(ctx context.Context, query string) (driver.Stmt, error) {
+	if err := s.branch.begin(ctx); err != nil {
+		return nil, err
+	}
 	made, err := s.conn.PrepareContext(ctx, query)
 	if err != nil {
 		s.failed(err)
@@ -104,11 +127,20 @@ func (s *Session) Prepare(ctx context.Context, query string) (driver.Stmt, error
 // parameter, and a first argument of type pgx.QueryExecMode is its own.
 func (s *Session) CheckNamedValue(nv *driver.NamedValue) error { return s.conn.CheckNamedValue(nv) }
 
-// Ping proves that the session is alive. One that is not is closed.
-func (s *Session) Ping(ctx context.Context) error { return s.conn.Ping(ctx) }
+// Ping proves that the session is alive. One that is not is closed. A BEGIN that
+// was put off is sent first.
+func (s *Session) Ping(ctx context.Context) error {
+	if err := s.branch.begin(ctx); err != nil {
+		return err
+	}
+	return s.conn.Ping(ctx)
+}
 
-// Raw is the *pgx.Conn.
-func (s *Session) Raw() any { return s.client() }
+// Raw is the *pgx.Conn. What is done by it is not seen here.
+func (s *Session) Raw() any {
+	s.bounded = false
+	return s.client()
+}
 
 // Usable reports whether another unit may run here.
 func (s *Session) Usable() bool {
@@ -131,6 +163,9 @@ func (s *Session) CopyFrom(ctx context.Context, table string, columns []string, 
 	if s.dead() {
 		return 0, driver.ErrBadConn
 	}
+	if err := s.branch.begin(ctx); err != nil {
+		return 0, err
+	}
 	n, err := s.client().CopyFrom(ctx, name, columns, pgx.CopyFromFunc(next))
 	if err != nil {
 		s.failed(err)
@@ -146,12 +181,23 @@ func (s *Session) client() *pgx.Conn { return s.conn.Conn() }
 
 func (s *Session) dead() bool { return s.client().IsClosed() }
 
+// sees is told of every statement before it is sent.
+func (s *Session) sees(query string) {
+	s.branch.sees(query)
+	if s.bounded && namesBound(query) {
+		s.bounded = false
+	}
+	if word := firstWord(query); strings.EqualFold(word, "discard") || strings.EqualFold(word, "deallocate") {
+		s.forget()
+	}
+}
+
 // failed notes the error that left the open branch unable to commit: not those
 // that follow from it, but a later one after a ROLLBACK TO of the user's.
 func (s *Session) failed(err error) {
 	b := s.branch
 	switch {
-	case b == nil:
+	case b == nil, !b.Begun() && !s.dead():
 	case errors.Is(err, driver.ErrBadConn):
 		// It says "try again" to database/sql, and must not reach it by Commit.
 		if b.doom == nil {

@@ -32,6 +32,9 @@ func (b *Branch) Stage(ctx context.Context, unit branches.Unit) (branches.Staged
 	if err := b.Doomed(); err != nil {
 		return branches.Staged{}, err
 	}
+	if err := b.begin(ctx); err != nil { // none of its statements has reached the server
+		return branches.Staged{}, b.session.store.fail("stage branch", lostSession(nil))
+	}
 	if unit.Marker && unit.TxTime <= 0 {
 		return branches.Staged{}, b.session.store.fail("stage branch", errNoTime)
 	}
@@ -90,15 +93,14 @@ func (b *Branch) stage(ctx context.Context, unit branches.Unit) (branches.Staged
 	// its own session for ever.
 	got, err := b.session.send(ctx,
 		part{text: checkConstraints},
-		part{text: forced + ",pg_catalog.current_setting('role')," + condition},
-		part{text: leaveRole},
+		part{text: forced + roleLeft + "," + condition},
 		names.mark(unit, "", " WHERE "+condition))
 	if err != nil {
 		return branches.Staged{}, b.stageError(err)
 	}
 	b.elsewhere = got.cell(1, 2) != "none"
-	effect := got.cell(1, 3) == "t"
-	if marked := got.affected(3) == 1; marked != effect {
+	effect := got.cell(1, 4) == "t"
+	if marked := got.affected(2) == 1; marked != effect {
 		return branches.Staged{}, b.stageError(errMarkerRefused)
 	}
 	if !effect {
@@ -110,6 +112,10 @@ func (b *Branch) stage(ctx context.Context, unit branches.Unit) (branches.Staged
 // leaveRole makes the login the owner of what is prepared, and the writer of
 // the marker.
 const leaveRole = "SET LOCAL ROLE NONE"
+
+// roleLeft tells the role and does what leaveRole does, as columns of a SELECT:
+// a select list is evaluated from left to right.
+const roleLeft = ",pg_catalog.current_setting('role'),pg_catalog.set_config('role','none',true)"
 
 // mark is the plain INSERT of a unit's marker, between before and after. It
 // raises against a tombstone.

@@ -79,6 +79,19 @@ func namesMode(query string) bool {
 	return false
 }
 
+// namesBound reports whether the text may change lock_timeout, by its name or
+// by taking back all settings.
+func namesBound(query string) bool {
+	const name = "lock_timeout"
+	for i := 0; i+len(name) <= len(query); i++ {
+		if query[i]|0x20 == 'l' && strings.EqualFold(query[i:i+len(name)], name) {
+			return true
+		}
+	}
+	word := firstWord(query)
+	return strings.EqualFold(word, "reset") || strings.EqualFold(word, "discard")
+}
+
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // cutName reads one part of a table's name; tail is empty or begins with the
