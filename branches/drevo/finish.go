@@ -80,5 +80,8 @@ func (s *Store) end(ctx context.Context, call string, ref branches.Ref) error {
 	}
 	_, err := s.control.Read(ctx, call, map[string]any{"gid": ref.GID.String()})
 	s.notice(err)
+	if err == nil {
+		s.pay(ctx)
+	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -34,6 +35,9 @@ var errSettled = errors.New("there is nothing to write")
 // Install makes the meta node and the graph's identity; markers need nothing. It
 // refuses nodes of a layout that it does not know.
 func (s *Store) Install(ctx context.Context) error {
+	if s.isInstalled(ctx) {
+		return nil // also under the fence, which refuses a transaction that writes nothing
+	}
 	err := s.control.Write(ctx, func(tx *bolt.Tx) error {
 		if _, err := s.control.Identify(ctx, tx); err != nil {
 			return err
@@ -53,6 +57,15 @@ func (s *Store) Install(ctx context.Context) error {
 		return err
 	})
 	return s.fail("install nodes", err)
+}
+
+// isInstalled: an error is left to whoever asks again.
+func (s *Store) isInstalled(ctx context.Context) bool {
+	if _, err := s.control.Place(ctx); err != nil {
+		return false
+	}
+	_, err := s.Meta(ctx)
+	return err == nil
 }
 
 // InstallSQL is Cypher that does what Install does in an empty graph. $id is a
@@ -113,8 +126,21 @@ func (s *Store) Bind(ctx context.Context, old, bound branches.Meta) (bool, error
 	return err == nil, s.fail("bind store", err)
 }
 
-// RaiseSweeps raises the counter to at least to.
+// RaiseSweeps raises the counter to at least to. Under the fence of a prepared
+// transaction of ours nobody can write it, and that is when a sweep is needed: the
+// counter is then raised as soon as this store has resolved that transaction. What
+// such a sweep may miss is said in docs/drevo.md.
 func (s *Store) RaiseSweeps(ctx context.Context, to int64) error {
+	if fenced, err := s.fencedByUs(ctx); err != nil {
+		return s.fail("raise sweeps", err)
+	} else if fenced {
+		s.owe(to)
+		return nil
+	}
+	return s.fail("raise sweeps", s.raise(ctx, to))
+}
+
+func (s *Store) raise(ctx context.Context, to int64) error {
 	err := s.changeMeta(ctx, func(found branches.Meta) (string, map[string]any) {
 		if found.Sweeps >= to {
 			return "", nil
@@ -124,7 +150,40 @@ func (s *Store) RaiseSweeps(ctx context.Context, to int64) error {
 	if errors.Is(err, errSettled) {
 		return nil
 	}
-	return s.fail("raise sweeps", err)
+	return err
+}
+
+func (s *Store) owe(to int64) {
+	for owed := s.owed.Load(); to > owed && !s.owed.CompareAndSwap(owed, to); owed = s.owed.Load() {
+	}
+}
+
+// payment bounds the wait for the graph of an owed sweep. What is not paid now is
+// by the next one.
+const payment = time.Second
+
+// pay raises the counter after the fence is down.
+func (s *Store) pay(ctx context.Context) {
+	owed := s.owed.Load()
+	if owed == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, payment)
+	defer cancel()
+	if s.raise(ctx, owed) == nil {
+		s.owed.CompareAndSwap(owed, 0)
+	}
+}
+
+// fencedByUs: what is prepared in the graph has a gid of our form.
+func (s *Store) fencedByUs(ctx context.Context) (bool, error) {
+	all, err := s.held(ctx)
+	for _, h := range all {
+		if _, err := branches.ParseGID(h.gid); err == nil {
+			return true, nil
+		}
+	}
+	return false, err
 }
 
 // changeMeta writes what change makes of the meta node as it stands, in one

@@ -21,6 +21,7 @@ type Store struct {
 	probed  atomic.Bool                // Probe has found all well
 	full    atomic.Bool                // an answer said that the server's disk is full
 	stopped atomic.Bool                // a fence had the code of an old server
+	owed    atomic.Int64               // sweeps to be written when the fence is down
 }
 
 var (

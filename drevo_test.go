@@ -1,0 +1,382 @@
+package rhizodat_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rhizodat/rhizodat-go"
+	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/branches/drevo"
+	"github.com/rhizodat/rhizodat-go/coordinator"
+	"github.com/rhizodat/rhizodat-go/internal/drevotest"
+	"github.com/rhizodat/rhizodat-go/internal/pgtest"
+	recovery "github.com/rhizodat/rhizodat-go/recover"
+)
+
+// grown is a deployment of a PostgreSQL store, a drevo store and a journal.
+type grown struct {
+	pg    *pgtest.Cluster
+	graph *drevotest.Graph
+	bank  string // URL
+	dsn   string
+}
+
+func newGrown(t *testing.T, cluster *drevotest.Cluster, options ...string) *grown {
+	t.Helper()
+	m := &grown{pg: pgtest.Server(t), graph: cluster.Graph(t, "relations")}
+	m.bank = m.pg.Database(t, "bank")
+	m.dsn = strings.Join(append([]string{
+		"pg=" + m.bank, "graph=" + m.graph.URL(), "journal=" + m.pg.Database(t, "j"), "default=pg",
+	}, options...), " ")
+	m.pg.Exec(t, pgtest.Name(m.bank), `CREATE TABLE account (id int PRIMARY KEY, amount int)`)
+	if err := connector(t, m.dsn, nil).Install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// want checks what stands in both stores, and that nothing is left prepared.
+func (m *grown) want(t *testing.T, accounts, people string) {
+	t.Helper()
+	if got := strings.Join(m.pg.Strings(t, pgtest.Name(m.bank), `SELECT id::text FROM account ORDER BY id`), " "); got != accounts {
+		t.Errorf("accounts %q, want %q", got, accounts)
+	}
+	var found []string
+	for _, row := range m.graph.Rows(t, "MATCH (n:Person) RETURN n.id AS id ORDER BY id", nil) {
+		found = append(found, fmt.Sprint(row[0]))
+	}
+	if got := strings.Join(found, " "); got != people {
+		t.Errorf("people %q, want %q", got, people)
+	}
+	if left := m.graph.Prepared(t); len(left) > 0 {
+		t.Errorf("left prepared in drevo: %v", left)
+	}
+	if left := m.pg.Prepared(t, pgtest.Name(m.bank)); len(left) > 0 {
+		t.Errorf("left prepared in PostgreSQL: %v", left)
+	}
+}
+
+func (m *grown) recover(t *testing.T) recovery.Report {
+	t.Helper()
+	report, err := m.worker(t).Once(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func (m *grown) worker(t *testing.T) *recovery.Worker {
+	t.Helper()
+	cfg, err := connector(t, m.dsn, nil).Recovery()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.StaleAfter = -1 // at once
+	w, err := recovery.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+const person = `store:graph CREATE (:Person {id: $1, name: $name})`
+
+func named(id int) []any { return []any{id, sql.Named("name", fmt.Sprint("p", id))} }
+
+// One Commit over PostgreSQL and drevo: both or neither.
+func TestCommitBesideDrevo(t *testing.T) {
+	m := newGrown(t, drevotest.Server(t))
+	db := openDSN(t, m.dsn)
+	tx := begin(t, t.Context(), db)
+	exec(t, tx, debit, 1, 10)
+	exec(t, tx, person, named(1)...)
+	m.want(t, "", "")
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	m.want(t, "1", "1")
+
+	for name, failing := range map[string]func(tx *sql.Tx) error{
+		"rollback": (*sql.Tx).Rollback,
+		"a failed statement in drevo": func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(t.Context(), "store:graph SELECT nonsense"); err == nil {
+				t.Error("nonsense is taken")
+			}
+			return mustAbort(tx.Commit(), false)
+		},
+		"a conflict in drevo": func(tx *sql.Tx) error {
+			m.graph.Exec(t, "CREATE (:Theirs)")
+			return mustAbort(tx.Commit(), true)
+		},
+		"a failed statement in PostgreSQL": func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(t.Context(), debit, 1, 10); err == nil {
+				t.Error("a second account 1 is taken")
+			}
+			return mustAbort(tx.Commit(), false)
+		},
+		"a rollback to a savepoint after a write in drevo": func(tx *sql.Tx) error {
+			exec(t, tx, "SAVEPOINT s")
+			exec(t, tx, person, named(3)...)
+			exec(t, tx, "ROLLBACK TO s")
+			return mustAbort(tx.Commit(), false)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tx := begin(t, t.Context(), db)
+			exec(t, tx, debit, 2, 10)
+			exec(t, tx, person, named(2)...)
+			if err := failing(tx); err != nil {
+				t.Error(err)
+			}
+			m.want(t, "1", "1")
+		})
+	}
+}
+
+// mustAbort expects Commit to say that nothing took effect, and whether the unit
+// is worth running again.
+func mustAbort(err error, again bool) error {
+	if _, ok := errors.AsType[*rhizodat.Aborted](err); !ok || rhizodat.IsRetryable(err) != again {
+		return fmt.Errorf("commit = %w (retryable %t), want *Aborted, retryable %t", err, rhizodat.IsRetryable(err), again)
+	}
+	return nil
+}
+
+// A savepoint after which drevo was only read takes back what PostgreSQL wrote.
+func TestSavepointBesideDrevo(t *testing.T) {
+	m := newGrown(t, drevotest.Server(t))
+	db := openDSN(t, m.dsn)
+	tx := begin(t, t.Context(), db)
+	exec(t, tx, debit, 1, 10)
+	exec(t, tx, person, named(1)...)
+	exec(t, tx, "SAVEPOINT s")
+	exec(t, tx, debit, 2, 10)
+	exec(t, tx, "store:graph MATCH (n) RETURN count(n)")
+	exec(t, tx, "ROLLBACK TO s")
+	exec(t, tx, person, named(2)...)
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	m.want(t, "1", "1 2")
+}
+
+// What drevo returns, in the forms of database/sql.
+func TestRowsOfDrevo(t *testing.T) {
+	m := newGrown(t, drevotest.Server(t))
+	db := openDSN(t, m.dsn)
+	ctx := rhizodat.WithStore(t.Context(), "graph")
+	if _, err := db.ExecContext(ctx, "CREATE (a:Person {title: $1, born: $2})-[:KNOWS {since: 3}]->(b:Person {title: 'b'})", "a", 1815); err != nil {
+		t.Fatal(err)
+	}
+	var (
+		node  json.RawMessage
+		title string
+		born  int
+		none  sql.NullString
+	)
+	row := db.QueryRowContext(ctx, "MATCH (n:Person)-[r:KNOWS]->() WHERE n.title = $t RETURN n, n.title, n.born, n.nothing", sql.Named("t", "a"))
+	if err := row.Scan(&node, &title, &born, &none); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Labels     []string
+		Properties map[string]any
+	}
+	if err := json.Unmarshal(node, &got); err != nil {
+		t.Fatal(err)
+	}
+	if title != "a" || born != 1815 || none.Valid || got.Labels[0] != "Person" || got.Properties["born"] != 1815.0 {
+		t.Errorf("row %s %s %d %v", node, title, born, none)
+	}
+}
+
+// atRelease calls f as soon as a unit is decided.
+type atRelease struct{ f func() }
+
+func (a atRelease) Step(_ context.Context, e coordinator.StepEvent) {
+	if e.Step == coordinator.S8 && e.Moment == coordinator.Before && e.Store == "" {
+		a.f()
+	}
+}
+
+func (atRelease) Outcome(context.Context, coordinator.OutcomeEvent) {}
+
+// commitObserved commits a unit over both stores, f being called after S7.
+func (m *grown) commitObserved(t *testing.T, f func()) error {
+	t.Helper()
+	db := sql.OpenDB(connector(t, m.dsn, atRelease{f}))
+	defer func() { _ = db.Close() }()
+	tx := begin(t, t.Context(), db)
+	exec(t, tx, debit, 1, 10)
+	exec(t, tx, person, named(1)...)
+	return tx.Commit()
+}
+
+// The server dies between the decision and commitPrepared: the unit is committed
+// and pending, and recovery finishes it, once.
+func TestDrevoDownAfterDecision(t *testing.T) {
+	cluster := drevotest.Own(t)
+	m := newGrown(t, cluster, "finish_timeout=300ms")
+	err := m.commitObserved(t, func() { cluster.Kill(t) })
+	pending, ok := errors.AsType[*rhizodat.CommittedPending](err)
+	if !ok || len(pending.Stores) != 1 || pending.Stores[0] != "graph" {
+		t.Fatalf("commit = %v, want pending in graph", err)
+	}
+	if report := m.recover(t); report.Pending == 0 {
+		t.Errorf("recovery while the server is down: %+v", report)
+	}
+	cluster.Start(t)
+	if got := m.graph.Prepared(t); len(got) != 1 {
+		t.Errorf("prepared after the restart: %v", got)
+	}
+	for range 2 {
+		m.recover(t)
+		m.want(t, "1", "1")
+	}
+	found, err := connectorLookup(t, m.dsn, pending.DatTxn)
+	if err != nil || found.Verdict != rhizodat.VerdictCommitted {
+		t.Errorf("lookup = %v, %v", found.Verdict, err)
+	}
+}
+
+// drevo rolls a decided branch back by itself: nobody is told that it committed.
+func TestDrevoHeuristic(t *testing.T) {
+	m := newGrown(t, drevotest.Server(t))
+	err := m.commitObserved(t, func() {
+		for _, gid := range m.graph.Prepared(t) {
+			if err := m.graph.Resolve(t.Context(), "heuristicRollback", gid); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	heuristic, ok := errors.AsType[*rhizodat.Heuristic](err)
+	if !ok || len(heuristic.Stores) != 1 || heuristic.Stores[0] != "graph" {
+		t.Fatalf("commit = %v, want heuristic in graph", err)
+	}
+	m.want(t, "1", "")
+}
+
+// A process dies after prepare and before the decision: the sweep rolls back what
+// no journal knows, and the fence is down.
+func TestDrevoSweep(t *testing.T) {
+	m := newGrown(t, drevotest.Server(t))
+	m.recover(t) // binds the store to the journal
+	store, err := drevo.Open("graph", m.graph.URL(), drevo.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	txn, err := branches.NewTxnID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := store.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := session.Begin(t.Context(), branches.BeginOptions{Txn: txn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := session.Exec(t.Context(), "CREATE (:Person {id: 9})", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Stage(t.Context(), branches.Unit{Txn: txn, TxTime: 1, Marker: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Prepare(t.Context(), branches.NewGID(txn, "graph")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		m.recover(t)
+	}
+	m.want(t, "", "")
+	m.graph.Exec(t, "CREATE (:Person {id: 1})")
+	m.want(t, "", "1")
+}
+
+// Writers of one graph refuse each other, by the fence and by conflicts: all of
+// them finish by Run, whose full jitter keeps them from meeting again and again.
+func TestWritersAgainstTheFence(t *testing.T) {
+	const writers, units = 16, 3
+	m := newGrown(t, drevotest.Server(t))
+	db := openDSN(t, m.dsn)
+	var (
+		all      sync.WaitGroup
+		attempts atomic.Int64
+		worst    atomic.Int64
+	)
+	policy := rhizodat.Policy{Attempts: 200, Deadline: time.Minute, Base: 20 * time.Millisecond, Max: 500 * time.Millisecond}
+	for w := range writers {
+		all.Go(func() {
+			for u := range units {
+				mine := int64(0)
+				_, err := rhizodat.Run(t.Context(), db, policy, func(ctx context.Context, tx *sql.Tx) error {
+					attempts.Add(1)
+					mine++
+					id := 100*w + u
+					if _, err := tx.ExecContext(ctx, person, named(id)...); err != nil {
+						return err
+					}
+					_, err := tx.ExecContext(ctx, debit, id, 1)
+					return err
+				})
+				if err != nil {
+					t.Errorf("writer %d: %v", w, err)
+				}
+				for seen := worst.Load(); mine > seen && !worst.CompareAndSwap(seen, mine); seen = worst.Load() {
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := m.graph.Count(t, "Person"); n != writers*units {
+		t.Errorf("%d people, want %d", n, writers*units)
+	}
+	if n := m.pg.Int(t, pgtest.Name(m.bank), "SELECT count(*) FROM account"); n != writers*units {
+		t.Errorf("%d accounts, want %d", n, writers*units)
+	}
+	// In lockstep one of 16 would win each time: 8.5 attempts for a commit.
+	mean := float64(attempts.Load()) / (writers * units)
+	t.Logf("%d writers, %d commits: %.1f attempts a commit, at most %d", writers, writers*units, mean, worst.Load())
+	if mean >= (writers+1)/2.0 {
+		t.Errorf("%.1f attempts a commit: the writers run in lockstep", mean)
+	}
+}
+
+// init makes the nodes of ours, status lists what is prepared, doctor knows what is
+// missing.
+func TestDrevoDoctor(t *testing.T) {
+	m := newGrown(t, drevotest.Server(t))
+	w := m.worker(t)
+	if text := w.InstallSQL(); !strings.Contains(text, "DatMeta") {
+		t.Errorf("what a DBA would run lacks the meta node:\n%s", text)
+	}
+	doctor := func() string {
+		var all strings.Builder
+		for _, e := range w.Doctor(t.Context()) {
+			for _, f := range e.Findings {
+				fmt.Fprintf(&all, "%s: %s: %s: %s (%s)\n", e.Where, f.Severity, f.Check, f.Text, f.Way)
+			}
+		}
+		return all.String()
+	}
+	text := doctor()
+	for _, part := range []string{"DREVO_PREPARED_TX_TIMEOUT_SECS", "size of the graph", "drevo-rig"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("doctor does not speak of %s:\n%s", part, text)
+		}
+	}
+	m.graph.Exec(t, "MATCH (m:DatMeta) DELETE m")
+	if text := doctor(); !strings.Contains(text, "error") || !strings.Contains(text, "rhizorecover init") {
+		t.Errorf("doctor does not miss the meta node:\n%s", text)
+	}
+}
