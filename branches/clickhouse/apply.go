@@ -206,15 +206,15 @@ func (s *Store) insertAll(ctx context.Context, r *run, b *batch) error {
 }
 
 // insert inserts list k where the lists before it are in the table and nothing
-// else of the unit is, and no marker stands (C1). The rows travel as an external
-// table, so that condition and rows are one statement.
+// else of the unit is, and no marker stands (C1).
 func (s *Store) insert(ctx context.Context, r *run, b *batch, k int, fresh bool) error {
 	list := &b.lists[k]
 	o := options{settings: writes(r.gid)}
-	var err error
-	if o.external, err = s.external(list); err != nil {
+	text, tables, err := s.load(s.insertText(r, b, k), list)
+	if err != nil {
 		return err
 	}
+	o.external = tables
 	o.settings["insert_deduplication_token"] = r.token(b, k, fresh)
 	o.settings["max_insert_threads"] = 1
 	if r.decided {
@@ -225,7 +225,7 @@ func (s *Store) insert(ctx context.Context, r *run, b *batch, k int, fresh bool)
 	}
 	err = s.exclusive(ctx, string(r.gid)+":"+strconv.Itoa(b.n), func(id string) error {
 		o.id = id
-		return s.exec(ctx, s.insertText(r, b, k), o)
+		return s.exec(ctx, text, o)
 	})
 	return s.vanished(b.name, r.txn, err)
 }
@@ -251,7 +251,7 @@ func (s *Store) insertText(r *run, b *batch, k int) string {
 	into = append(into, columnTxn, columnTime)
 	from = append(from, literalTxn(r.txn), literalInt(int64(r.time)))
 	text := fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s",
-		b.name.quoted(), strings.Join(into, ","), strings.Join(from, ","), externalName)
+		b.name.quoted(), strings.Join(into, ","), strings.Join(from, ","), s.source(list))
 	var conditions []string
 	if !b.replacing {
 		conditions = append(conditions, fmt.Sprintf("(SELECT count() FROM %s WHERE dat_txn=%s)=%d", b.name.quoted(), literalTxn(r.txn), b.before(k)))

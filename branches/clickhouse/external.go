@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"reflect"
 	"strconv"
+	"strings"
 
 	chproto "github.com/ClickHouse/ch-go/proto"
 	"github.com/ClickHouse/clickhouse-go/v2/ext"
@@ -19,16 +20,65 @@ func externalColumn(i int) string { return "c" + strconv.Itoa(i) }
 
 func quoteName(name string) string { return chsql.Name(name) }
 
+// source is what an INSERT selects the rows of a list from: rows and condition
+// have to be one statement (C1). load sends the rows along. Over the native
+// protocol that is an external table. Over HTTP it is the request's own body: an
+// external table would be a part of a form, which the server takes several times as
+// long to read.
+func (s *Store) source(list *payloadTable) string {
+	if !s.http() {
+		return externalName
+	}
+	columns := make([]string, len(list.columns))
+	for i, c := range list.columns {
+		columns[i] = externalColumn(i) + " " + c.typ
+	}
+	return "input(" + chsql.Text(strings.Join(columns, ",")) + ")"
+}
+
+// load gives a statement that selects from source its rows: the text to send, and
+// the tables that go with it.
+func (s *Store) load(statement string, list *payloadTable) (string, []*ext.Table, error) {
+	if !s.http() {
+		tables, err := s.external(list)
+		return statement, tables, err
+	}
+	size := len(statement) + 64
+	for _, b := range list.blocks {
+		size += b.raw + 64*len(list.columns)
+	}
+	var body strings.Builder
+	body.Grow(size)
+	body.WriteString(statement)
+	// The server takes for rows what stands behind this end of line.
+	body.WriteString(" FORMAT Native\n")
+	var out chproto.Buffer
+	for _, packed := range list.blocks {
+		b, err := rawBlock(list.columns, packed)
+		if err != nil {
+			return "", nil, err
+		}
+		out.Reset()
+		// Without a revision, as the server reads a file. Of raw columns nothing can
+		// fail.
+		if err := b.Encode(&out, 0); err != nil {
+			return "", nil, err
+		}
+		body.Write(out.Buf)
+	}
+	return body.String(), nil, nil
+}
+
 // external makes the external tables of a list. Over the native protocol every
 // block is a packet of its own; over HTTP all of them are one file.
 func (s *Store) external(list *payloadTable) ([]*ext.Table, error) {
 	blocks := make([]*proto.Block, len(list.blocks))
-	for i, b := range list.blocks {
-		parts, err := b.unpack(len(list.columns))
+	for i, packed := range list.blocks {
+		b, err := rawBlock(list.columns, packed)
 		if err != nil {
 			return nil, err
 		}
-		blocks[i] = rawBlock(list.columns, b.rows, parts)
+		blocks[i] = b
 	}
 	if s.http() && len(blocks) > 1 {
 		join(blocks)
@@ -46,12 +96,16 @@ func (s *Store) external(list *payloadTable) ([]*ext.Table, error) {
 	return tables, nil
 }
 
-func rawBlock(columns []payloadColumn, rows int, parts [][]byte) *proto.Block {
+func rawBlock(columns []payloadColumn, packed block) (*proto.Block, error) {
+	parts, err := packed.unpack(len(columns))
+	if err != nil {
+		return nil, err
+	}
 	b := proto.NewBlock()
 	for i, c := range columns {
-		b.Columns = append(b.Columns, &rawColumn{name: externalColumn(i), typ: column.Type(c.typ), rows: rows, bytes: parts[i]})
+		b.Columns = append(b.Columns, &rawColumn{name: externalColumn(i), typ: column.Type(c.typ), rows: packed.rows, bytes: parts[i]})
 	}
-	return b
+	return b, nil
 }
 
 // join makes one Native file of all blocks. A file is its blocks one behind the

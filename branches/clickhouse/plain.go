@@ -26,10 +26,6 @@ func (s *Store) plain(ctx context.Context, b *Branch) error {
 
 func (s *Store) plainList(ctx context.Context, b *Branch, list *payloadTable) error {
 	o := options{settings: map[string]any{"async_insert": 0, "max_insert_threads": 1}}
-	var err error
-	if o.external, err = s.external(list); err != nil {
-		return err
-	}
 	var into, from []string
 	for i, c := range list.columns {
 		into, from = append(into, quoteName(c.name)), append(from, externalColumn(i))
@@ -46,6 +42,11 @@ func (s *Store) plainList(ctx context.Context, b *Branch, list *payloadTable) er
 			into, from = append(into, ours.name), append(from, ours.value)
 		}
 	}
-	return s.exec(ctx, "INSERT INTO "+list.name.quoted()+" ("+strings.Join(into, ",")+") SELECT "+
-		strings.Join(from, ",")+" FROM "+externalName, o)
+	text, tables, err := s.load("INSERT INTO "+list.name.quoted()+" ("+strings.Join(into, ",")+") SELECT "+
+		strings.Join(from, ",")+" FROM "+s.source(list), list)
+	if err != nil {
+		return err
+	}
+	o.external = tables
+	return s.exec(ctx, text, o)
 }

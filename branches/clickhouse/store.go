@@ -109,6 +109,8 @@ func (s *Store) open() error {
 		work.MaxOpenConns = defaultConns
 	}
 	control.MaxOpenConns, control.MaxIdleConns = controlConns, controlConns
+	// The client's own log would show the rows that stand behind a statement.
+	control.Logger, control.Debug = slog.New(slog.DiscardHandler), false
 	var err error
 	if s.work, err = client.Open(&work); err != nil {
 		return fmt.Errorf("rhizodat: open store %s: %s", s.name, reason(s.secretText(), err))
