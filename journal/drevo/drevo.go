@@ -61,6 +61,10 @@ type Journal struct {
 
 	// examined is set once a layout was found that this program knows.
 	examined atomic.Bool
+
+	// proving lets one goroutine at a time probe the conditional writes.
+	proving chan struct{}
+	proved  bool
 }
 
 var (
@@ -69,6 +73,8 @@ var (
 	_ journal.Compactor   = (*Journal)(nil)
 	_ journal.Timekeeper  = (*Journal)(nil)
 	_ journal.Adopter     = (*Journal)(nil)
+	_ journal.Conditional = (*Journal)(nil)
+	_ journal.Separate    = (*Journal)(nil)
 	_ branches.Installer  = (*Journal)(nil)
 	_ branches.Classifier = (*Journal)(nil)
 	_ branches.Placer     = (*Journal)(nil)
@@ -92,14 +98,14 @@ func Open(location string, opts Options) (*Journal, error) {
 	}
 	opts.Options = opts.WithDefaults()
 	graph, err := bolt.Open(target, bolt.Options{
-		Connections: opts.Places + 1, Wall: opts.Wall, Configure: opts.Configure,
+		Connections: opts.Places + 2, Wall: opts.Wall, Configure: opts.Configure,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("rhizodat: open journal: %w", err)
 	}
 	return &Journal{
 		graph: graph, words: newWords(opts.Label), opts: opts.Options,
-		places: places.New(opts.Places), turn: make(turn, 1),
+		places: places.New(opts.Places), turn: make(turn, 1), proving: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -223,11 +229,15 @@ func wrap(doing string, err error) error {
 	var conflict *journal.Conflict
 	var drift *journal.Drift
 	var layout *journal.Layout
+	var fenced *journal.Fenced
+	var superseded *journal.Superseded
+	var unfit *journal.Unfit
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &conflict), errors.As(err, &drift), errors.As(err, &layout),
-		errors.Is(err, journal.ErrNotFound), errors.Is(err, journal.ErrFull), errors.Is(err, journal.ErrNoLease):
+		errors.As(err, &fenced), errors.As(err, &superseded), errors.As(err, &unfit),
+		errors.Is(err, journal.ErrNotFound), errors.Is(err, journal.ErrFull):
 		return err
 	}
 	return fmt.Errorf("rhizodat: %s: %w", doing, err)

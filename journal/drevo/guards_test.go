@@ -18,6 +18,7 @@ var proofs = []struct {
 }{
 	{guard.Outdated, "^TestOneOf16ProcessesDecides$"},
 	{guard.Outdated, "^TestEachOf16ProcessesDecidesItsOwn$"},
+	{guard.Fence, "^TestGrantDuringDecision$"},
 	{guard.Line, "^TestHardenedDecisionIsNotLostInSilence$"},
 }
 

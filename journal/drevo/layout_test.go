@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -105,12 +106,24 @@ func TestFormat(t *testing.T) {
 	if _, err := b.journal.Register(t.Context(), journal.Registered{Name: "ch", Place: "p", StoreID: "s"}); err != nil {
 		t.Fatal(err)
 	}
+	acquire(t, leasesOf(t, b), "one", "a", time.Minute)
+	all, err := b.journal.Steps(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := journal.StepKey{Execution: "run 7/a", Label: "mail%", Input: "0f"}
+	if _, answer, err := all.Claim(t.Context(), journal.StepRequest{Key: key, Holder: "a", Token: "t"}); answer != journal.AnswerWon {
+		t.Fatalf("Claim: %v, %v", answer, err)
+	}
 	const columns = "branches,created_ms,dat_tx_time,dat_txn,note,payloads,state,title,updated_ms"
 	want := []string{
 		"DatGraph DatGraph id,title",
 		"DatJournal DatJournal:" + rec.Txn.String() + " " + columns,
+		"DatJournal_lease DatJournal_lease:one expires_at,fence,holder,name,title,token",
+		"DatJournal_lease DatJournal_lease:rhizodat.probe expires_at,fence,holder,name,title,token",
 		"DatJournal_meta DatJournal_meta beat,fence,hlc,horizon_ms,id,layout,place,title",
 		"DatJournal_payload DatJournal_payload:" + rec.Txn.String() + " payloads,title",
+		"DatJournal_step DatJournal_step:run%207%2Fa/mail%25/0f created_ms,execution,expires_at,holder,input,label,recorded,title,token,updated_ms",
 		"DatJournal_store DatJournal_store:ch name,place,store_id,sweeps,title",
 	}
 	got := slices.DeleteFunc(nodes(t, b.graph), func(line string) bool {

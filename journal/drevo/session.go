@@ -36,9 +36,6 @@ func (s *session) Create(ctx context.Context, rec *journal.Record) error {
 }
 
 func (s *session) create(ctx context.Context, rec *journal.Record) error {
-	if rec.Lease != "" {
-		return journal.ErrNoLease
-	}
 	born, payloads, err := s.encode(rec)
 	if err != nil {
 		return err
@@ -105,6 +102,9 @@ func (s *session) encode(rec *journal.Record) (born map[string]any, payloads str
 	}
 	born = s.j.born(rec.Txn, journal.StateActive, list)
 	born["note"], born["payloads"] = note, payloads != ""
+	if rec.Lease != "" {
+		born["lease"], born["fence"] = rec.Lease, int64(rec.Fence)
+	}
 	return born, payloads, nil
 }
 
@@ -133,9 +133,6 @@ func (s *session) Decide(ctx context.Context, d journal.Decision) error {
 
 // change is the compare-and-set of one record.
 func (s *session) change(ctx context.Context, d journal.Decision, to journal.State, from []journal.State) error {
-	if d.Lease != "" {
-		return journal.ErrNoLease
-	}
 	if err := s.ready(ctx); err != nil {
 		return err
 	}
@@ -147,6 +144,11 @@ func (s *session) change(ctx context.Context, d journal.Decision, to journal.Sta
 		}
 		if !found || !contains(from, stands.State) {
 			return &journal.Conflict{Txn: d.Txn, To: to, Found: stands.State}
+		}
+		if to == journal.StateCommitted {
+			if err := j.checkConditions(ctx, tx, d); err != nil {
+				return err
+			}
 		}
 		props := map[string]any{"state": string(to)}
 		if to == journal.StatePrepared || d.WithPrepare {

@@ -1,6 +1,7 @@
 package drevo
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
@@ -14,9 +15,11 @@ const (
 	payloadSuffix = "_payload"
 	metaSuffix    = "_meta"
 	storeSuffix   = "_store"
+	leaseSuffix   = "_lease"
+	stepSuffix    = "_step"
 )
 
-var suffixes = []string{payloadSuffix, metaSuffix, storeSuffix}
+var suffixes = []string{payloadSuffix, metaSuffix, storeSuffix, leaseSuffix, stepSuffix}
 
 // ownSuffix: a journal with such a label would take another's nodes for its records.
 func ownSuffix(label string) bool {
@@ -26,7 +29,7 @@ func ownSuffix(label string) bool {
 // words are the labels of one journal, and the statements written with them. A
 // title names its node among all nodes of the graph, whatever their labels.
 type words struct {
-	record, payload, metaLabel, store string
+	record, payload, metaLabel, store, lease, step string
 
 	find, read, create, change   string
 	createPayload                string
@@ -38,6 +41,12 @@ type words struct {
 	meta, createMeta, changeMeta string
 	stores, findStore            string
 	createStore, changeStore     string
+
+	findLease, createLease, changeLease string
+	findLeases, renewLeases, listLeases string
+	findStep, createStep, changeStep    string
+	findSteps, renewSteps, listSteps    string
+	idleSteps, removeSteps              string
 }
 
 // columns of a record as decode reads them. Its payloads are elsewhere, so that
@@ -47,8 +56,19 @@ const columns = `j.dat_txn, j.state, j.dat_tx_time, j.created_ms, j.updated_ms, 
 // metaColumns are the journal's own node as decodeMeta reads it.
 const metaColumns = `m.id, m.place, m.layout, m.horizon_ms, m.hlc, m.fence, m.beat`
 
+// leaseColumns and stepColumns are a lease and a step as decodeLease and decodeStep
+// read them: the server's clock comes with them.
+const (
+	leaseColumns = `l.name, l.holder, l.token, l.fence, l.expires_at, timestamp()`
+	stepColumns  = `s.execution, s.label, s.input, s.holder, s.token, s.recorded, s.expires_at, s.created_ms, s.updated_ms, timestamp()`
+)
+
 func newWords(label string) words {
-	w := words{record: label, payload: label + payloadSuffix, metaLabel: label + metaSuffix, store: label + storeSuffix}
+	w := words{
+		record: label, payload: label + payloadSuffix, metaLabel: label + metaSuffix, store: label + storeSuffix,
+		lease: label + leaseSuffix, step: label + stepSuffix,
+	}
+	w.keeps()
 	text := strings.NewReplacer(
 		"{j}", "(j:"+w.record+" {title: $title})", "{all}", "(j:"+w.record+")",
 		"{p}", "(p:"+w.payload+" {title: $payload})", "{allPayloads}", "(p:"+w.payload+")",
@@ -86,15 +106,47 @@ func newWords(label string) words {
 	return w
 }
 
+// keeps makes the statements of leases and steps.
+func (w *words) keeps() {
+	text := strings.NewReplacer(
+		"{l}", "(l:"+w.lease+" {title: $title})", "{allLeases}", "(l:"+w.lease+")", "{lease}", w.lease,
+		"{s}", "(s:"+w.step+" {title: $title})", "{allSteps}", "(s:"+w.step+")", "{step}", w.step,
+		"{leaseColumns}", leaseColumns, "{stepColumns}", stepColumns,
+	).Replace
+	w.findLease = text(`MATCH {l} RETURN {leaseColumns}`)
+	w.createLease = text(`CREATE (l:{lease} $props)`)
+	w.changeLease = text(`MATCH {l} SET l += $props RETURN count(l)`)
+	w.findLeases = text(`MATCH {allLeases} WHERE l.title IN $titles RETURN {leaseColumns}`)
+	w.renewLeases = text(`MATCH {allLeases} WHERE l.title IN $titles SET l.expires_at = $until RETURN count(l)`)
+	w.listLeases = text(`MATCH {allLeases} RETURN {leaseColumns} ORDER BY l.name`)
+	w.findStep = text(`MATCH {s} RETURN {stepColumns}, s.value`)
+	w.createStep = text(`CREATE (s:{step} $props)`)
+	w.changeStep = text(`MATCH {s} SET s += $props RETURN count(s)`)
+	w.findSteps = text(`MATCH {allSteps} WHERE s.title IN $titles RETURN {stepColumns}`)
+	w.renewSteps = text(`MATCH {allSteps} WHERE s.title IN $titles SET s.expires_at = $until RETURN count(s)`)
+	w.listSteps = text(`MATCH {allSteps} WHERE s.execution > $execution OR s.execution = $execution
+		AND (s.label > $label OR s.label = $label AND s.input > $input)
+		RETURN {stepColumns} ORDER BY s.execution, s.label, s.input LIMIT $limit`)
+	w.idleSteps = text(`MATCH {allSteps} WHERE s.updated_ms < $before AND (s.recorded OR s.expires_at <= $now)
+		RETURN s.title ORDER BY s.updated_ms LIMIT $limit`)
+	w.removeSteps = text(`MATCH {allSteps} WHERE s.title IN $titles DETACH DELETE s`)
+}
+
 // labels are those of the nodes that may be in the journal's graph.
 func (w *words) labels() []string {
-	return []string{w.record, w.payload, w.metaLabel, w.store, bolt.IdentityLabel}
+	return []string{w.record, w.payload, w.metaLabel, w.store, w.lease, w.step, bolt.IdentityLabel}
 }
 
 func (w *words) title(txn branches.TxnID) string        { return w.record + ":" + txn.String() }
 func (w *words) payloadTitle(txn branches.TxnID) string { return w.payload + ":" + txn.String() }
 func (w *words) metaTitle() string                      { return w.metaLabel }
 func (w *words) storeTitle(name string) string          { return w.store + ":" + name }
+func (w *words) leaseTitle(name string) string          { return w.lease + ":" + name }
+
+// stepTitle joins what may hold any letter, the one that joins it too.
+func (w *words) stepTitle(k journal.StepKey) string {
+	return w.step + ":" + url.PathEscape(k.Execution) + "/" + url.PathEscape(k.Label) + "/" + url.PathEscape(k.Input)
+}
 
 // texts are states as parameters.
 func texts(states ...journal.State) []any {
