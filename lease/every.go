@@ -27,12 +27,16 @@ func RunEvery(ctx context.Context, db *sql.DB, name string, interval time.Durati
 	if err != nil {
 		return err
 	}
-	if interval <= 0 {
-		return fmt.Errorf("rhizodat: run every %s: the interval must be positive", interval)
-	}
 	j, err := journal.Of(ctx, db)
 	if err != nil {
 		return err
+	}
+	return repeat(ctx, j, s, interval, f)
+}
+
+func repeat(ctx context.Context, j journal.Journal, s settings, interval time.Duration, f func(context.Context) error) error {
+	if interval <= 0 {
+		return fmt.Errorf("rhizodat: run every %s: the interval must be positive", interval)
 	}
 	next := hlc.System.Now()
 	for {

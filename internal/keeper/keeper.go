@@ -36,6 +36,7 @@ type keeper struct {
 
 	mu   sync.Mutex
 	held map[*Held]struct{}
+	hush context.CancelFunc // ends the round that is under way; nil for none
 }
 
 // add starts to keep h.
@@ -66,6 +67,9 @@ func (k *keeper) signal() {
 func (k *keeper) drop(h *Held) {
 	k.mu.Lock()
 	delete(k.held, h)
+	if len(k.held) == 0 && k.hush != nil {
+		k.hush() // nobody waits for its answer
+	}
 	k.mu.Unlock()
 	k.signal()
 }
@@ -140,6 +144,9 @@ func (k *keeper) renew(ctx context.Context) {
 	list, shortest := k.due()
 	ctx, cancel := context.WithTimeout(ctx, shortest)
 	defer cancel()
+	k.mu.Lock()
+	k.hush = cancel
+	k.mu.Unlock()
 	k.renewLeases(ctx, list)
 	k.renewSteps(ctx, list)
 }
