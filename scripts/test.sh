@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All tests, against real servers, with nothing skipped: the units and the
-# facade with the race detector, then the ORMs of the nested module testbed/orm.
+# facade with the race detector, then the nested modules: the ORMs, the observers.
 # The last line is "N passed, N failed, N skipped"; a skip is a failure here.
 #
 #   scripts/test.sh [FLAG OF GO TEST ...]
@@ -17,9 +17,10 @@ fi
 run() {
 	local status=0
 	go test -json -race -shuffle=on -count=1 -timeout=15m "$@" ./... || status=1
-	if [ -d testbed/orm ]; then
-		(cd testbed/orm && go test -json -count=1 -timeout=10m "$@" ./...) || status=1
-	fi
+	local module
+	for module in testbed/orm observers/*/; do
+		(cd "$module" && go test -json -count=1 -timeout=10m "$@" ./...) || status=1
+	done
 	return "$status"
 }
 
