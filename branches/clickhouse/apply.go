@@ -103,14 +103,16 @@ func (s *Store) finish(ctx context.Context, ref branches.Ref, untried bool) erro
 // apply brings every table to its rows and writes the marker. The fate it
 // returns is what stands then: applied, or never.
 func (s *Store) apply(ctx context.Context, r *run, untried bool) (branches.Fate, error) {
-	if !untried {
-		fate, err := s.lookUp(ctx, r.txn)
-		if err != nil || fate != branches.FateAbsent {
+	if untried {
+		fate, err := s.first(ctx, r)
+		if err == nil && fate != branches.FateAbsent || err != nil && !again(ctx, err) {
 			return fate, err
 		}
+	} else if fate, err := s.lookUp(ctx, r.txn); err != nil || fate != branches.FateAbsent {
+		return fate, err
 	}
 	for _, b := range r.batches {
-		fate, err := s.fill(ctx, r, b, untried)
+		fate, err := s.fill(ctx, r, b)
 		if err != nil || fate != branches.FateAbsent {
 			return fate, err
 		}
@@ -119,30 +121,60 @@ func (s *Store) apply(ctx context.Context, r *run, untried bool) (branches.Fate,
 	return s.mark(ctx, r.gid, r.txn, r.time)
 }
 
+// first is the first attempt of all: it counts in the marker's own statement (C1).
+// After inserts that were acknowledged, all rows are all rows.
+func (s *Store) first(ctx context.Context, r *run) (branches.Fate, error) {
+	if err := s.insertEvery(ctx, r); err != nil {
+		return branches.FateUnknown, err
+	}
+	return s.markWhole(ctx, r)
+}
+
+// insertEvery inserts every list of every table.
+func (s *Store) insertEvery(ctx context.Context, r *run) error {
+	for _, b := range r.batches {
+		b.replacing = s.mergesRows(ctx, b)
+		if err := s.insertAll(ctx, r, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// markWhole writes the marker where every table holds its rows. FateAbsent: one
+// does not.
+func (s *Store) markWhole(ctx context.Context, r *run) (branches.Fate, error) {
+	s.reach(momentInserted)
+	var whole []string
+	for _, b := range r.batches {
+		if !b.replacing && !guard.Off(guard.Whole) {
+			whole = append(whole, b.holds(r.txn, b.before(len(b.lists))))
+		}
+	}
+	return s.mark(ctx, r.gid, r.txn, r.time, whole...)
+}
+
+// holds is the condition that the table has that many rows of the unit.
+func (b *batch) holds(txn branches.TxnID, rows int) string {
+	return fmt.Sprintf("(SELECT count() FROM %s WHERE dat_txn=%s)=%d", b.name.quoted(), literalTxn(txn), rows)
+}
+
 // rounds bounds the tries of one call. What is not done by then is tried again by
 // the caller, with its own patience.
 const rounds = 20
 
 // fill brings one table to its rows. It returns FateAbsent when they are there,
 // and otherwise the fate that another has written meanwhile.
-func (s *Store) fill(ctx context.Context, r *run, b *batch, untried bool) (branches.Fate, error) {
+func (s *Store) fill(ctx context.Context, r *run, b *batch) (branches.Fate, error) {
 	if b.replacing = s.mergesRows(ctx, b); b.replacing {
 		return branches.FateAbsent, s.insertAll(ctx, r, b)
 	}
 	var last error
-	if untried {
-		if last = s.insertAll(ctx, r, b); !again(ctx, last) {
-			return branches.FateUnknown, last
-		}
-	}
 	fresh := false
 	var suspect *sighting // a torn insert, seen once
-	for round := range rounds {
-		// After an insert of its own that was acknowledged, all rows are all rows.
-		if round > 0 || !untried || last != nil {
-			if err := s.quiet(ctx, r.gid); err != nil {
-				return branches.FateUnknown, err
-			}
+	for range rounds {
+		if err := s.quiet(ctx, r.gid); err != nil {
+			return branches.FateUnknown, err
 		}
 		s.reach(momentQuiet)
 		seen, err := s.count(ctx, b.name, r.txn)
@@ -254,7 +286,7 @@ func (s *Store) insertText(r *run, b *batch, k int) string {
 		b.name.quoted(), strings.Join(into, ","), strings.Join(from, ","), s.source(list))
 	var conditions []string
 	if !b.replacing {
-		conditions = append(conditions, fmt.Sprintf("(SELECT count() FROM %s WHERE dat_txn=%s)=%d", b.name.quoted(), literalTxn(r.txn), b.before(k)))
+		conditions = append(conditions, b.holds(r.txn, b.before(k)))
 	}
 	if !guard.Off(guard.MarkerInside) {
 		conditions = append(conditions, s.noMarker(r.txn))

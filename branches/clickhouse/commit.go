@@ -37,37 +37,17 @@ func (b *Branch) Commit(ctx context.Context) error {
 func (b *Branch) commitMarked(ctx context.Context) error {
 	s := b.session.store
 	r := newRun(branches.NewGID(b.txn, s.name), b.txn, b.unit.TxTime, b.payload)
-	var err error
-	for _, batch := range r.batches {
-		if err = s.once(ctx, r, batch); err != nil {
-			return s.given(ctx, r, err)
-		}
+	if err := s.insertEvery(ctx, r); err != nil {
+		return s.given(ctx, r, err)
 	}
-	s.reach(momentInserted)
-	fate, err := s.mark(ctx, r.gid, r.txn, r.time)
+	fate, err := s.markWhole(ctx, r)
 	switch {
 	case err != nil:
 		return branches.Unknown(s.fail("commit branch", err))
 	case fate == branches.FateNever:
 		return s.given(ctx, r, s.stands("commit branch", fate))
-	}
-	return nil
-}
-
-// once inserts into one table and counts.
-func (s *Store) once(ctx context.Context, r *run, b *batch) error {
-	b.replacing = s.mergesRows(ctx, b)
-	if err := s.insertAll(ctx, r, b); err != nil || b.replacing {
-		return err
-	}
-	seen, err := s.count(ctx, b.name, r.txn)
-	switch {
-	case err != nil:
-		return err
-	case seen.fate != branches.FateAbsent:
-		return s.stands("commit branch", seen.fate)
-	case seen.rows != b.before(len(b.lists)):
-		return s.busy("commit branch", "table "+b.name.String()+" does not hold the rows that were inserted", nil)
+	case fate == branches.FateAbsent:
+		return s.given(ctx, r, s.busy("commit branch", "a table does not hold the rows that were inserted", nil))
 	}
 	return nil
 }

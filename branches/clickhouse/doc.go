@@ -29,6 +29,10 @@
 //	                               has moved delete the parts that were counted
 //	after the last table           the marker row
 //
+// The coordinator, who knows that nobody has tried before, begins with the insert and
+// then lets the marker's own statement count: it writes the marker only where
+// every table holds its rows. If it does not, the list above is gone through.
+//
 // INVARIANT C1: a statement that adds or takes rows of a unit says in its own
 // text under which condition it may. Whatever was looked up before is old news.
 // INVARIANT C2: all attempts at one table of one branch have one query id, which

@@ -27,6 +27,7 @@ var proofs = []struct {
 	{guard.Inside, "^TestStoppedBeforeInsert$/^clickhouse,_window_0$", false},
 	{guard.MarkerInside, "^TestStoppedBeforeInsertOfDeletedRows$/^clickhouse,_window_0$", false},
 	{guard.Parts, "^TestStoppedBeforeDelete$/^clickhouse,_window_0$", false},
+	{guard.Whole, "^TestTornBeforeMarker$/^clickhouse,_window_0$", false},
 }
 
 // TestGuardsAreNeeded runs this package's tests with one guard taken out: each

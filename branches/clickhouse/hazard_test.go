@@ -239,6 +239,63 @@ func TestTornToNothing(t *testing.T) {
 	})
 }
 
+// The first attempt of all was acknowledged, and some or all of its rows are not
+// there: its marker must not say that they are.
+func TestTornBeforeMarker(t *testing.T) {
+	eachWay(t, func(t *testing.T, p place, table string, open func() *clickhouse.Store) {
+		t.Helper()
+		for _, what := range []string{"DROP PARTITION 1", "DELETE WHERE 1"} {
+			store, lost := open(), false
+			session := connect(t, store)
+			u := begin(t, session)
+			for i := range 50 {
+				execute(t, session, "INSERT INTO "+table+" (k, s) VALUES (?, ?)", i, "x")
+			}
+			ref := u.stage(t, false).ref()
+			clickhouse.Hold(store, func(m string) {
+				if m == clickhouse.Inserted && !lost {
+					lost = true
+					p.cluster.Exec(t, "ALTER TABLE "+p.database+"."+table+" "+what+" SETTINGS mutations_sync=2")
+				}
+			})
+			if err := u.Finish(t.Context(), ref); err != nil {
+				t.Fatal(err)
+			}
+			if !lost {
+				t.Error("nothing was lost between the insert and its marker")
+			}
+			p.holds(t, table, ref, 50)
+			p.fate(t, store, ref.Txn, branches.FateApplied)
+		}
+	})
+}
+
+// The same where the unit has one branch: it is given up, whole.
+func TestTornBeforeMarkerOfOneBranch(t *testing.T) {
+	eachWay(t, func(t *testing.T, p place, table string, open func() *clickhouse.Store) {
+		t.Helper()
+		store := open()
+		session := connect(t, store)
+		u := begin(t, session)
+		for i := range 50 {
+			execute(t, session, "INSERT INTO "+table+" (k, s) VALUES (?, ?)", i, "x")
+		}
+		u.stage(t, true)
+		clickhouse.Hold(store, func(m string) {
+			if m == clickhouse.Inserted {
+				p.cluster.Exec(t, "ALTER TABLE "+p.database+"."+table+" DROP PARTITION 1")
+			}
+		})
+		if err := u.Commit(t.Context()); !branches.IsUnknown(err) {
+			t.Errorf("commit of which rows are missing = %v, want unknown", err)
+		}
+		if fate, err := open().Settle(t.Context(), u.txn); fate != branches.FateNever || err != nil {
+			t.Errorf("settle = %s, %v", fate, err)
+		}
+		p.holds(t, table, u.ref(), 0)
+	})
+}
+
 // A worker counted a torn insert and was stopped before its DELETE; another has
 // repaired it, and has not come to its marker yet.
 func TestStoppedBeforeDelete(t *testing.T) {

@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"context"
+	"strings"
 
 	client "github.com/ClickHouse/clickhouse-go/v2"
 
@@ -43,11 +44,12 @@ func (s *Store) noMarker(txn branches.TxnID) string {
 }
 
 // mark writes the marker of a unit, or with time 0 its tombstone, where neither
-// stands, and tells which of them stands then. All who write it for a branch do
-// it under one query id, so the server runs them one after the other.
-func (s *Store) mark(ctx context.Context, gid branches.GID, txn branches.TxnID, time hlc.Time) (branches.Fate, error) {
+// stands and all conditions hold, and tells which of them stands then: FateAbsent
+// where a condition did not hold. All who write it for a branch do it under one
+// query id, so the server runs them one after the other.
+func (s *Store) mark(ctx context.Context, gid branches.GID, txn branches.TxnID, time hlc.Time, conditions ...string) (branches.Fate, error) {
 	query := "INSERT INTO " + s.applied + " (dat_txn,dat_tx_time) SELECT " + literalTxn(txn) + "," + literalInt(int64(time)) +
-		" FROM system.one WHERE " + s.noMarker(txn)
+		" FROM system.one WHERE " + strings.Join(append([]string{s.noMarker(txn)}, conditions...), " AND ")
 	err := s.exclusive(ctx, string(gid)+":m", func(id string) error {
 		return s.exec(ctx, query, options{id: id, settings: writes(gid)})
 	})
@@ -56,16 +58,18 @@ func (s *Store) mark(ctx context.Context, gid branches.GID, txn branches.TxnID, 
 	}
 	// Whatever the answer was: what stands there decides.
 	fate, lookErr := s.lookUp(ctx, txn)
-	if fate == branches.FateAbsent || lookErr != nil {
-		if err == nil {
-			err = lookErr
-		}
-		if err == nil {
-			err = errMarkerLost
-		}
-		return branches.FateUnknown, err
+	if err == nil {
+		err = lookErr
 	}
-	return fate, nil
+	switch {
+	case lookErr == nil && fate != branches.FateAbsent:
+		return fate, nil
+	case err != nil:
+		return branches.FateUnknown, err
+	case len(conditions) > 0:
+		return branches.FateAbsent, nil
+	}
+	return branches.FateUnknown, errMarkerLost
 }
 
 // writes are the settings of every statement of ours that writes. An insert

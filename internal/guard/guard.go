@@ -46,6 +46,9 @@ const (
 	// Parts: a DELETE takes only the parts that were counted. Another worker may
 	// have inserted the rows anew.
 	Parts Name = "parts"
+	// Whole: the marker of a first attempt is written only where all rows are
+	// there. What was acknowledged may have been taken for a repetition.
+	Whole Name = "whole"
 
 	// Of Iceberg, where a payload is committed once by whoever comes first.
 
@@ -77,4 +80,4 @@ const (
 )
 
 // Names lists every guard.
-var Names = []Name{Tag, Order, Exists, Conditional, Marker, Forced, Fence, Token, Quiet, Twice, Inside, MarkerInside, Parts, OneCommit, Pinned, Nulls, Unfiltered, Outdated, Line, Between, Log}
+var Names = []Name{Tag, Order, Exists, Conditional, Marker, Forced, Fence, Token, Quiet, Twice, Inside, MarkerInside, Parts, Whole, OneCommit, Pinned, Nulls, Unfiltered, Outdated, Line, Between, Log}
