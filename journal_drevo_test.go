@@ -5,12 +5,16 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"testing"
 
 	"github.com/rhizodat/rhizodat-go"
 	"github.com/rhizodat/rhizodat-go/internal/drevotest"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
+	"github.com/rhizodat/rhizodat-go/journal"
+	recovery "github.com/rhizodat/rhizodat-go/recover"
 )
 
 // graphed is a deployment of two PostgreSQL stores and a journal in drevo.
@@ -127,5 +131,80 @@ func TestLostDecisionInDrevo(t *testing.T) {
 			}
 			g.want(t, c.items, c.items)
 		})
+	}
+}
+
+// relay is another way to a server, as a host's second name or a proxy is.
+func relay(t *testing.T, addr string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", addr)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
+				go func() {
+					_, _ = io.Copy(way[0], way[1])
+					_ = way[0].Close()
+				}()
+			}
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// A journal on the graph of a store is refused however the two are spelled: the
+// graph says that it is one.
+func TestJournalOnAStoresGraph(t *testing.T) {
+	drevo, pg := drevotest.Server(t), pgtest.Server(t)
+	graph := drevo.Graph(t, "orders")
+	a := pg.Database(t, "a")
+	pg.Exec(t, pgtest.Name(a), `CREATE TABLE item (id int PRIMARY KEY, name text, at timestamptz DEFAULT now())`)
+	dsn := "a=" + a + " g=" + graph.URL() + " default=a journal="
+	_, err := rhizodat.ParseDSN(dsn + strings.Replace(graph.URL(), "127.0.0.1", "localhost", 1))
+	if err == nil || !strings.Contains(err.Error(), "fence would block") {
+		t.Errorf("by the text: %v", err)
+	}
+
+	dsn += "bolt://" + relay(t, drevo.Addr()) + "/" + graph.Name()
+	c := connector(t, dsn, nil)
+	if err := c.Install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	db := sql.OpenDB(c)
+	if crowded, ok := errors.AsType[*journal.Crowded](db.PingContext(t.Context())); !ok || crowded.Store != "g" {
+		t.Errorf("Ping: %v, want *journal.Crowded that names g", crowded)
+	}
+	tx := begin(t, t.Context(), db)
+	exec(t, tx, "store:a "+insert, 1, "x")
+	exec(t, tx, "store:g CREATE (:Item {n: 1})")
+	err = tx.Commit()
+	aborted, ok := errors.AsType[*rhizodat.Aborted](err)
+	if _, crowded := errors.AsType[*journal.Crowded](err); !ok || !crowded || rhizodat.IsRetryable(aborted) {
+		t.Errorf("Commit: %v, want *Aborted with *journal.Crowded, not to be run again", err)
+	}
+	if n := graph.Count(t, "Item"); n != 0 || len(graph.Prepared(t)) != 0 {
+		t.Errorf("%d items, prepared %v", n, graph.Prepared(t))
+	}
+	config, err := connector(t, dsn, nil).Recovery()
+	if err == nil {
+		var worker *recovery.Worker
+		if worker, err = recovery.New(config); err == nil {
+			_, err = worker.Once(t.Context())
+		}
+	}
+	if _, crowded := errors.AsType[*journal.Crowded](err); !crowded {
+		t.Errorf("a recovery worker: %v, want *journal.Crowded", err)
 	}
 }
