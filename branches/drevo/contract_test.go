@@ -15,6 +15,8 @@ import (
 
 // harness plays the contract against a graph. Every store has a line of its own,
 // which Sever cuts.
+//
+//nolint:contextcheck // drevotest has a context of its own, which outlives the test's
 func harness(t *testing.T, g *drevotest.Graph) branchtest.Harness {
 	t.Helper()
 	lines := &lines{t: t, graph: g, of: map[branches.Session]*drevotest.Line{}}
@@ -42,6 +44,7 @@ type lines struct {
 	of map[branches.Session]*drevotest.Line
 }
 
+//nolint:contextcheck // as above
 func (l *lines) open(context.Context) (branches.Store, error) {
 	line := drevotest.NewLine(l.t, l.graph.Cluster().Addr())
 	store, err := drevo.Open("s", strings.Replace(l.graph.URL(), l.graph.Cluster().Addr(), line.Addr(), 1), drevo.Options{})
@@ -81,6 +84,7 @@ func (l *lines) sever(_ context.Context, session branches.Session) error {
 // cannot be prepared, no bulk path.
 var leftOut = []string{"prepare refused", "locks guard the unit until its end", "rows copied in bulk belong to the branch"}
 
+//nolint:contextcheck // as above
 func TestContract(t *testing.T) {
 	cluster := drevotest.Own(t)
 	g := cluster.Graph(t, "contract")

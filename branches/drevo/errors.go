@@ -94,7 +94,7 @@ func (s *Store) fail(doing string, err error) error {
 		wrapped.Way = "make room on the server's disk and restart drevo: until then it refuses every write"
 	case bolt.IsWALFailure(err):
 		wrapped.Way = "restart drevo: after a failed write of its log it refuses every write"
-		wrapped.because(s.Classify(err))
+		return wrapped.because(s.Classify(err))
 	case bolt.Code(err) == bolt.CodeNoGraph:
 		wrapped.Way = "make the graph: POST /databases on drevo's HTTP port"
 	}

@@ -66,10 +66,6 @@ func TestReaderBesideWriters(t *testing.T) {
 // says nothing about the unit.
 func TestSettleMeetsWriters(t *testing.T) {
 	g, store := installed(t, drevotest.Server(t))
-	txn, err := branches.NewTxnID()
-	if err != nil {
-		t.Fatal(err)
-	}
 	const writers, each = 4, 40
 	var all sync.WaitGroup
 	start := make(chan struct{})
@@ -83,7 +79,8 @@ func TestSettleMeetsWriters(t *testing.T) {
 	}
 	close(start)
 	for range 20 {
-		if txn, err = branches.NewTxnID(); err != nil {
+		txn, err := branches.NewTxnID()
+		if err != nil {
 			t.Fatal(err)
 		}
 		if fate, err := store.Settle(t.Context(), txn); err != nil || fate != branches.FateNever {

@@ -65,7 +65,7 @@ func parameter(v any, depth int) (any, error) {
 }
 
 func reflected(v reflect.Value, depth int) (any, error) {
-	switch v.Kind() {
+	switch v.Kind() { //nolint:exhaustive // the default is the answer to all others
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
 			return nil, nil //nolint:nilnil // null is a value

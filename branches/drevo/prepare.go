@@ -64,7 +64,7 @@ func (b *Branch) detach(ctx context.Context) error {
 	}
 	if err := b.tx.Commit(ctx); err != nil {
 		b.session.lost = true
-		if err := b.session.store.renew(b.graph); err != nil {
+		if err := b.session.store.renew(b.graph); err != nil { //nolint:contextcheck // Close has a bound of its own
 			// The branch is prepared all the same.
 			return branches.Unknown(b.session.store.fail("prepare branch", err))
 		}

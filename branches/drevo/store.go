@@ -51,13 +51,13 @@ func Open(name, url string, opts Options) (*Store, error) {
 		opts.Patience = defaultPatience
 	}
 	s := &Store{name: name, target: target, opts: opts}
-	if s.control, err = s.open(controlConns); err != nil {
+	// Neither connects, so that nothing has to be closed where one fails.
+	control, controlErr := s.open(controlConns)
+	work, workErr := s.open(workConns)
+	if err := errors.Join(controlErr, workErr); err != nil {
 		return nil, fmt.Errorf("rhizodat: open store %s: %w", name, err)
 	}
-	work, err := s.open(workConns)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("rhizodat: open store %s: %w", name, err), s.control.Close())
-	}
+	s.control = control
 	s.work.Store(work)
 	return s, nil
 }

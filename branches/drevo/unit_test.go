@@ -1,7 +1,6 @@
 package drevo_test
 
 import (
-	"context"
 	"database/sql/driver"
 	"errors"
 	"io"
@@ -172,12 +171,6 @@ func query(t *testing.T, session branches.Session, text string, args ...driver.N
 		}
 		all = append(all, row)
 	}
-}
-
-// detached is a context of the test that its end does not end.
-func detached(t *testing.T) context.Context {
-	t.Helper()
-	return context.WithoutCancel(t.Context())
 }
 
 func until(t *testing.T, what string, f func() bool) {

@@ -43,8 +43,12 @@ func TestScalars(t *testing.T) {
 		name string
 		scan reflect.Type
 	}{
-		{"STRING", reflect.TypeFor[string]()}, {"INTEGER", reflect.TypeFor[int64]()}, {"STRING", reflect.TypeFor[string]()},
-		{"FLOAT", reflect.TypeFor[float64]()}, {"BOOLEAN", reflect.TypeFor[bool]()}, {"INTEGER", reflect.TypeFor[int64]()},
+		{"STRING", reflect.TypeFor[string]()},
+		{"INTEGER", reflect.TypeFor[int64]()},
+		{"STRING", reflect.TypeFor[string]()},
+		{"FLOAT", reflect.TypeFor[float64]()},
+		{"BOOLEAN", reflect.TypeFor[bool]()},
+		{"INTEGER", reflect.TypeFor[int64]()},
 		{"", reflect.TypeFor[any]()},
 	} {
 		if types.ColumnTypeDatabaseTypeName(i) != want.name || types.ColumnTypeScanType(i) != want.scan {

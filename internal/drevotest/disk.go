@@ -21,12 +21,12 @@ func (c *Cluster) SmallDisk(tb testing.TB) Disk {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		tb.Fatal(err)
 	}
-	out, err := exec.CommandContext(tb.Context(), "mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", dir).CombinedOutput()
+	out, err := exec.CommandContext(tb.Context(), "mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", dir).CombinedOutput() //nolint:gosec // a directory of ours
 	if err != nil {
 		pgtest.Skip(tb, "cannot mount a small tmpfs: "+strings.TrimSpace(string(out)))
 	}
 	tb.Cleanup(func() {
-		if out, err := exec.Command("umount", "-l", dir).CombinedOutput(); err != nil { //nolint:noctx // the test's context has ended
+		if out, err := exec.Command("umount", "-l", dir).CombinedOutput(); err != nil { //nolint:gosec,noctx // as above; the test's context has ended
 			tb.Errorf("umount %s: %v %s", dir, err, out)
 		}
 	})

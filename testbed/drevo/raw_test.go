@@ -21,7 +21,7 @@ func (r *rig) dial(slots ...uint32) (*wire, []byte) {
 	r.t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(10 * time.Second))
 	hello := binary.BigEndian.AppendUint32(nil, 0x6060B017)
-	for i := 0; i < 4; i++ {
+	for i := range 4 {
 		var s uint32
 		if i < len(slots) {
 			s = slots[i]

@@ -125,8 +125,11 @@ func txStories() []telling {
 				q string
 				n int64
 			}{
-				{"CREATE (:T)", 1}, {"CREATE (:T)-[:R]->(:T)", 3}, {"MATCH (n:S {title: 's'}) SET n.v = 2, n.w = 3", 2},
-				{"MATCH (n:S {title: 's'}) DETACH DELETE n", 1}, {"MATCH (n) RETURN count(n)", 0},
+				{"CREATE (:T)", 1},
+				{"CREATE (:T)-[:R]->(:T)", 3},
+				{"MATCH (n:S {title: 's'}) SET n.v = 2, n.w = 3", 2},
+				{"MATCH (n:S {title: 's'}) DETACH DELETE n", 1},
+				{"MATCH (n) RETURN count(n)", 0},
 			} {
 				gid := fmt.Sprint("g", i)
 				d.prepared(gid, c.q)

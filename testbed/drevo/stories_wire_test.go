@@ -108,8 +108,10 @@ func wireStories() []telling {
 		{"2.4", "values survive, bytes are refused, dates become text", func(t *story) {
 			r := t.start()
 			d := r.open()
-			in := m{"i": int64(math.MaxInt64), "j": int64(math.MinInt64), "f": 1.5, "s": "ü\"'\\", "l": []any{int64(1), "a", true},
-				"m": m{"k": []any{int64(-17)}}, "b": false, "t": "the title"}
+			in := m{
+				"i": int64(math.MaxInt64), "j": int64(math.MinInt64), "f": 1.5, "s": "ü\"'\\", "l": []any{int64(1), "a", true},
+				"m": m{"k": []any{int64(-17)}}, "b": false, "t": "the title",
+			}
 			d.run("CREATE (:V $p) ", m{"p": m{"title": "t", "i": in["i"], "j": in["j"], "f": in["f"], "s": in["s"], "l": in["l"], "m": in["m"], "b": in["b"]}})
 			check := func(d *db, when string) {
 				got := d.run("MATCH (v:V) RETURN v.i, v.j, v.f, v.s, v.l, v.m, v.b, v.none", nil)
