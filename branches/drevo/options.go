@@ -33,7 +33,7 @@ const (
 	defaultPatience = 45 * time.Second
 	// workConns bounds the connections of the application's statements. Its own
 	// pool bounds them already; the driver's 100 would make the next one wait.
-	workConns = -1
+	workConns = 1 << 16
 	// controlConns bounds the store's own. They are apart, so that the end of a
 	// decided unit never waits for the application.
 	controlConns = 16

@@ -155,6 +155,11 @@ func (c *Cluster) Named(tb testing.TB, name string) *Graph {
 		tb.Fatalf("drevo for tests: %v", err)
 	}
 	tb.Cleanup(func() { _ = driver.Close(context.WithoutCancel(tb.Context())) })
+	// Not by several goroutines at once: the driver's first connection has a data
+	// race (Connector.Connect sets SupplyConnection).
+	if err := driver.VerifyConnectivity(tb.Context()); err != nil {
+		tb.Fatalf("drevo for tests: %v", err)
+	}
 	return &Graph{cluster: c, name: name, driver: driver}
 }
 
