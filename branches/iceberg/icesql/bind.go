@@ -77,16 +77,15 @@ func noColumn(path []string, fields []iceberg.NestedField) error {
 
 // argument is the value of a parameter, as icevalue.Plain gives it.
 func (b *binder) argument(p *Param) (any, error) {
-	for _, a := range b.args {
-		if p.Name == "" && a.Ordinal == p.Ordinal || p.Name != "" && a.Name == p.Name {
-			v, err := icevalue.Plain(a.Value)
-			if err != nil {
-				return nil, &BindError{Cause: "argument " + p.String(), Err: err}
-			}
-			return v, nil
-		}
+	v, ok := lookUp(b.args, p)
+	if !ok {
+		return nil, missing(p, len(b.args))
 	}
-	return nil, &BindError{Cause: fmt.Sprintf("there is no argument for %s: %d were given", p, len(b.args))}
+	v, err := icevalue.Plain(v)
+	if err != nil {
+		return nil, &BindError{Cause: "argument " + p.String(), Err: err}
+	}
+	return v, nil
 }
 
 // family groups the types that share kernels and compare with each other.

@@ -1,0 +1,127 @@
+package icesql
+
+import (
+	"database/sql/driver"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/rhizodat/rhizodat-go/branches/iceberg/icevalue"
+)
+
+// encodedArg is one argument in a unit's payload: format.
+type encodedArg struct {
+	Name    string `json:"n,omitempty"`
+	Ordinal int    `json:"o"`
+	Type    string `json:"t"` // null, bool, int, uint, float, number, text, bytes, time, duration, uuid, json
+	Value   string `json:"v,omitempty"`
+	Bytes   []byte `json:"b,omitempty"`
+}
+
+// EncodeArgs keeps arguments for a statement that may have to be run again after
+// the decision. DecodeArgs gives values that bind as these do: a time keeps its
+// offset, since a date and a timestamp are taken from its own clock.
+func EncodeArgs(args []driver.NamedValue) ([]byte, error) {
+	out := make([]encodedArg, len(args))
+	for i, a := range args {
+		v, err := icevalue.Plain(a.Value)
+		if err == nil {
+			err = out[i].set(v)
+		}
+		if err != nil {
+			return nil, &BindError{Cause: fmt.Sprintf("argument %d", a.Ordinal), Err: err}
+		}
+		out[i].Name, out[i].Ordinal = a.Name, a.Ordinal
+	}
+	return json.Marshal(out)
+}
+
+func (e *encodedArg) set(v any) error {
+	switch x := v.(type) {
+	case nil:
+		e.Type = "null"
+	case bool:
+		e.Type, e.Value = "bool", strconv.FormatBool(x)
+	case int64:
+		e.Type, e.Value = "int", strconv.FormatInt(x, 10)
+	case uint64:
+		e.Type, e.Value = "uint", strconv.FormatUint(x, 10)
+	case float64:
+		e.Type, e.Value = "float", strconv.FormatFloat(x, 'g', -1, 64)
+	case icevalue.Number:
+		e.Type, e.Value = "number", numberText(x)
+	case string:
+		// As bytes: JSON would replace what is not UTF-8, and a binary column takes it.
+		e.Type, e.Bytes = "text", []byte(x)
+	case []byte:
+		e.Type, e.Bytes = "bytes", x
+	case time.Time:
+		e.Type, e.Value = "time", x.Format(timeArg)
+	case time.Duration:
+		e.Type, e.Value = "duration", strconv.FormatInt(int64(x), 10)
+	case uuid.UUID:
+		e.Type, e.Value = "uuid", x.String()
+	default: // for a nested column, whose Appender reads JSON
+		raw, err := json.Marshal(x)
+		if err != nil {
+			return err
+		}
+		e.Type, e.Value = "json", string(raw)
+	}
+	return nil
+}
+
+// timeArg has the seconds of the offset too: historic zones have them.
+const timeArg = "2006-01-02T15:04:05.999999999Z07:00:00"
+
+// DecodeArgs reads what EncodeArgs made.
+func DecodeArgs(raw []byte) ([]driver.NamedValue, error) {
+	var in []encodedArg
+	if err := json.Unmarshal(raw, &in); err != nil {
+		return nil, fmt.Errorf("rhizodat: read arguments: %w", err)
+	}
+	out := make([]driver.NamedValue, len(in))
+	for i, e := range in {
+		v, err := e.get()
+		if err != nil {
+			return nil, fmt.Errorf("rhizodat: read arguments: argument %d: %w", e.Ordinal, err)
+		}
+		out[i] = driver.NamedValue{Name: e.Name, Ordinal: e.Ordinal, Value: v}
+	}
+	return out, nil
+}
+
+func (e *encodedArg) get() (any, error) {
+	switch e.Type {
+	case "null":
+		return nil, nil
+	case "bool":
+		return strconv.ParseBool(e.Value)
+	case "int":
+		return strconv.ParseInt(e.Value, 10, 64)
+	case "uint":
+		return strconv.ParseUint(e.Value, 10, 64)
+	case "float":
+		return strconv.ParseFloat(e.Value, 64)
+	case "number":
+		return icevalue.ParseNumber(e.Value)
+	case "text":
+		return string(e.Bytes), nil
+	case "bytes":
+		return append([]byte{}, e.Bytes...), nil
+	case "time":
+		return time.Parse(timeArg, e.Value)
+	case "duration":
+		n, err := strconv.ParseInt(e.Value, 10, 64)
+		return time.Duration(n), err
+	case "uuid":
+		return uuid.Parse(e.Value)
+	case "json":
+		return json.RawMessage(e.Value), nil
+	}
+	return nil, errors.New("an unknown type")
+}
