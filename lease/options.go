@@ -1,13 +1,11 @@
 package lease
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/rhizodat/rhizodat-go/internal/keeper"
 )
 
 const (
@@ -16,7 +14,7 @@ const (
 	// MinTTL leaves a renewal the time to be answered.
 	MinTTL = time.Second
 	// MaxName is the greatest length, in bytes, of a lease's or a holder's name.
-	MaxName = 200
+	MaxName = keeper.MaxName
 )
 
 // Option of an acquisition.
@@ -49,49 +47,16 @@ func settingsOf(name string, opts []Option) (settings, error) {
 		o(&s)
 	}
 	if s.holder == "" {
-		s.holder = holder()
+		s.holder = keeper.NewHolder()
 	}
-	if err := checkName("name", name); err != nil {
-		return s, err
+	if fault := keeper.Fault(name); fault != "" {
+		return s, errors.New("rhizodat: acquire lease: the name " + fault)
 	}
-	if err := checkName("holder", s.holder); err != nil {
-		return s, err
+	if fault := keeper.Fault(s.holder); fault != "" {
+		return s, errors.New("rhizodat: acquire lease: the holder " + fault)
 	}
 	if s.ttl < MinTTL {
 		return s, fmt.Errorf("rhizodat: acquire lease: a TTL of %s: at least %s, so that it can be renewed in time", s.ttl, MinTTL)
 	}
 	return s, nil
-}
-
-// checkName refuses what could not be read back as it was written, or read at all.
-func checkName(what, name string) error {
-	reason := ""
-	switch {
-	case name == "":
-		reason = "is empty"
-	case len(name) > MaxName:
-		reason = fmt.Sprintf("has %d bytes, at most %d", len(name), MaxName)
-	case !utf8.ValidString(name):
-		reason = "is not UTF-8"
-	default:
-		for _, c := range name {
-			if unicode.IsControl(c) {
-				reason = "holds a control character"
-			}
-		}
-	}
-	if reason == "" {
-		return nil
-	}
-	return errors.New("rhizodat: acquire lease: the " + what + " " + reason)
-}
-
-// holder names this process to people. The random part keeps two acquisitions
-// of one process apart: the second must not take the lease from the first.
-func holder() string {
-	host, err := os.Hostname()
-	if err != nil || host == "" || checkName("holder", host) != nil || len(host) > 100 {
-		host = "unknown"
-	}
-	return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()[:10])
 }

@@ -50,7 +50,10 @@ type Journal struct {
 	Wall hlc.Wall
 	// Fault is asked at each request; nil is none.
 	Fault func(Op) Fault
+	*state
+}
 
+type state struct {
 	mu     sync.Mutex
 	leases map[string]journal.Lease
 	steps  map[journal.StepKey]journal.Step
@@ -59,9 +62,14 @@ type Journal struct {
 
 // New makes an empty one that tells its time by wall.
 func New(wall hlc.Wall) *Journal {
-	return &Journal{
-		Wall: wall, leases: map[string]journal.Lease{}, steps: map[journal.StepKey]journal.Step{}, asked: map[Op]int{},
-	}
+	return &Journal{Wall: wall, state: &state{
+		leases: map[string]journal.Lease{}, steps: map[journal.StepKey]journal.Step{}, asked: map[Op]int{},
+	}}
+}
+
+// Node is the same journal as another process has opened it, with faults of its own.
+func (j *Journal) Node(fault func(Op) Fault) *Journal {
+	return &Journal{Wall: j.Wall, Fault: fault, state: j.state}
 }
 
 var (
