@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -179,8 +180,8 @@ func TestJournalOnAStoresGraph(t *testing.T) {
 
 	dsn += "bolt://" + relay(t, drevo.Addr()) + "/" + graph.Name()
 	c := connector(t, dsn, nil)
-	if err := c.Install(t.Context()); err != nil {
-		t.Fatal(err)
+	if _, crowded := errors.AsType[*journal.Crowded](c.Install(t.Context())); !crowded {
+		t.Error("init bound the store to the journal on its graph")
 	}
 	db := sql.OpenDB(c)
 	if crowded, ok := errors.AsType[*journal.Crowded](db.PingContext(t.Context())); !ok || crowded.Store != "g" {
@@ -198,13 +199,22 @@ func TestJournalOnAStoresGraph(t *testing.T) {
 		t.Errorf("%d items, prepared %v", n, graph.Prepared(t))
 	}
 	config, err := connector(t, dsn, nil).Recovery()
-	if err == nil {
-		var worker *recovery.Worker
-		if worker, err = recovery.New(config); err == nil {
-			_, err = worker.Once(t.Context())
-		}
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, crowded := errors.AsType[*journal.Crowded](err); !crowded {
-		t.Errorf("a recovery worker: %v, want *journal.Crowded", err)
+	worker, err := recovery.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := worker.Once(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(report.Stores, func(s recovery.StoreReport) bool { return s.Store == "g" })
+	if i < 0 || report.Stores[i].Standing != recovery.StandingRefused || !strings.Contains(report.Stores[i].Way, "graph of its own") {
+		t.Errorf("a pass over it: %+v, want store g refused", report.Stores)
+	}
+	if _, err := worker.Adopt(t.Context(), "g"); err == nil || !strings.Contains(err.Error(), "would block the decision") {
+		t.Errorf("Adopt: %v, want a refusal", err)
 	}
 }

@@ -19,12 +19,13 @@ const (
 	ReasonOtherJournal Reason = "other journal" // the store belongs to another journal
 	ReasonOtherPlace   Reason = "other place"   // the name is registered at another place
 	ReasonAhead        Reason = "store ahead"   // the store has seen sweeps that this journal does not know of
-	ReasonShared       Reason = "shared place"  // two stores keep their markers in one place
+	ReasonShared       Reason = "shared place"  // two stores keep their markers in one place, or a store is in a drevo journal's
 	ReasonNotInstalled Reason = "not installed" // no marker or meta table
 	reasonNone         Reason = ""              // the store is what the journal knows
 	hintAdopt                 = "if this is meant, say so: rhizorecover adopt --store "
 	hintInit                  = "run rhizorecover init with the same DSN"
 	hintApart                 = "give each store a database or schema of its own"
+	hintAlone                 = "give the journal a graph of its own"
 	hintRestored              = "find the journal that is in use; if this one is, bring its records up to date (docs/operations.md), then: rhizorecover adopt --store "
 	sweepTries                = 100 // of one counter, against other workers
 )
@@ -50,12 +51,14 @@ type identity struct {
 	place  branches.Place  // empty: the store cannot tell
 	entry  journal.Registered
 	known  bool // the journal has an entry for the name
+	alone  bool // the journal shares its place with no store
 }
 
 // identify reads everything and changes nothing.
 func (w *Worker) identify(ctx context.Context, name string, store branches.Store) (identity, error) {
 	var id identity
 	var err error
+	_, id.alone = w.registry.(journal.Separate)
 	// The store's counter is read before the journal's. The other way round, a
 	// worker that raises both in between makes a sound store look ahead.
 	if keeper, ok := store.(branches.Keeper); ok {
@@ -97,6 +100,9 @@ func (id identity) bound(j journal.Identity) branches.Meta {
 func (id identity) refusal(name string, j journal.Identity) *Refused {
 	r := &Refused{Store: name, Way: hintAdopt + name}
 	switch {
+	case id.alone && id.place != "" && id.place == j.Here:
+		r.Reason, r.Way = ReasonShared, hintAlone
+		r.Detail = fmt.Sprintf("the journal is in its place, %s, where a prepared branch would block the decision", id.place)
 	case j.Moved():
 		r.Reason = ReasonMoved
 		r.Detail = fmt.Sprintf("the journal was made at %s and is now at %s: a copy, a dump restored elsewhere, or a server that was upgraded", j.Place, j.Here)
@@ -127,7 +133,8 @@ func (w *Worker) enroll(ctx context.Context, j journal.Identity, name string, id
 		return nil
 	}
 	_, err := journal.Bind(ctx, w.registry, name, w.cfg.Stores[name])
-	if _, mismatch := errors.AsType[*journal.Mismatch](err); err != nil && !mismatch {
+	_, mismatch := errors.AsType[*journal.Mismatch](err)
+	if _, crowded := errors.AsType[*journal.Crowded](err); err != nil && !mismatch && !crowded {
 		return err
 	}
 	// Another worker may have been first, perhaps one of another journal.

@@ -94,7 +94,8 @@ func (w *Worker) PlanAdopt(ctx context.Context, name string) (Adoption, error) {
 // Adopt makes a store this journal's, and this journal that store's, by a
 // person's decision: the journal's own place, the store's binding, the registry's
 // entry and its count of sweeps, whichever of them disagree. *Refused when two
-// stores share a place, which no decision mends.
+// stores share a place, or a store is in that of a drevo journal, which no decision
+// mends.
 func (w *Worker) Adopt(ctx context.Context, name string) (Adoption, error) {
 	plan, j, id, err := w.planAdopt(ctx, name)
 	if err != nil {
@@ -156,6 +157,9 @@ func (w *Worker) planAdopt(ctx context.Context, name string) (Adoption, journal.
 		return plan, j, id, ErrNothingToAdopt
 	}
 	plan.Refused = *refused
+	if refused.Reason == ReasonShared {
+		return plan, j, id, refused
+	}
 	if j.Moved() {
 		plan.Steps = append(plan.Steps, Step{"journal", fmt.Sprintf("its place becomes %s, it was %s", j.Here, j.Place)})
 	}
