@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/neo4j/neo4j-go-driver/v5/neo4j"
+
 	"github.com/rhizodat/rhizodat-go"
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/branches/drevo"
@@ -378,5 +380,38 @@ func TestDrevoDoctor(t *testing.T) {
 	m.graph.Exec(t, "MATCH (m:DatMeta) DELETE m")
 	if text := doctor(); !strings.Contains(text, "error") || !strings.Contains(text, "rhizorecover init") {
 		t.Errorf("doctor does not miss the meta node:\n%s", text)
+	}
+}
+
+// With one store and no journal nothing of ours is in the graph.
+func TestDrevoAlone(t *testing.T) {
+	g := drevotest.Server(t).Graph(t, "alone")
+	db := openDSN(t, "graph="+g.URL())
+	tx := begin(t, t.Context(), db)
+	exec(t, tx, "CREATE (:A {v: $1})", 1)
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	if err := db.QueryRowContext(t.Context(), "MATCH (n) RETURN count(n)").Scan(&n); err != nil || n != 1 {
+		t.Errorf("%d nodes, %v, want the one that was written", n, err)
+	}
+	attempts := 0
+	_, err := rhizodat.Run(t.Context(), db, rhizodat.Policy{
+		OnRetry: func(_ context.Context, _ int, err error) {
+			if _, ok := err.(*neo4j.Neo4jError); !ok { //nolint:errorlint // the driver's own value
+				t.Errorf("commit in conflict = %T %v, want the driver's own error", err, err)
+			}
+		},
+	}, func(ctx context.Context, tx *sql.Tx) error {
+		attempts++
+		_, err := tx.ExecContext(ctx, "CREATE (:A)")
+		if attempts == 1 {
+			g.Exec(t, "CREATE (:B)")
+		}
+		return err
+	})
+	if err != nil || attempts != 2 || g.Count(t, "A") != 2 {
+		t.Errorf("Run = %v after %d attempts, %d nodes; want the second to commit", err, attempts, g.Count(t, "A"))
 	}
 }

@@ -27,7 +27,10 @@ func (b *Branch) Commit(ctx context.Context) error {
 		return nil
 	}
 	s.notice(err)
-	failed := s.fail("commit branch", withContext(ctx, err))
+	failed := withContext(ctx, err)
+	if !b.plain {
+		failed = s.fail("commit branch", failed)
+	}
 	if unsent(err) || !bolt.IsLost(err) {
 		return failed
 	}
