@@ -72,12 +72,14 @@ func (q *Query) gather(ctx context.Context, all *groups, b arrow.RecordBatch) er
 	keys := q.groupKeys(e)
 	var key []byte
 	for i := range e.n {
-		g := all.list[:1]
-		if len(q.groups) > 0 {
+		var g *group
+		if len(q.groups) == 0 {
+			g = all.list[0]
+		} else {
 			key = q.groupKey(key[:0], e, keys, i)
-			g = []*group{q.find(all, key, e, keys, i)}
+			g = q.find(all, key, e, keys, i)
 		}
-		for k, s := range g[0].states {
+		for k, s := range g.states {
 			if in := inputs[k]; in.values == nil || !in.values.IsNull(i) {
 				s.add(in, i)
 			}

@@ -135,7 +135,7 @@ func (p *parser) orderKey() Order {
 // count reads the number of LIMIT or OFFSET.
 func (p *parser) count(what string) Expr {
 	e := p.constant("a number of rows")
-	if l, ok := e.(*Literal); ok && l.Kind != NumberLiteral {
+	if l, ok := e.(*Literal); ok && l.Kind != NumberLiteral && l.Kind != NullLiteral {
 		p.refuse(what + " takes a number or a parameter")
 	}
 	return e

@@ -141,7 +141,7 @@ func (q *Query) chosen(ctx context.Context, batches iter.Seq2[arrow.RecordBatch,
 
 // choose takes b over.
 func (q *Query) choose(ctx context.Context, b arrow.RecordBatch) (arrow.RecordBatch, error) {
-	if _, every := q.where.root.(always); every && len(q.where.columns) == 0 && q.where.root == always(True) {
+	if every, ok := q.where.root.(always); ok && Truth(every) == True {
 		return b, nil
 	}
 	defer b.Release()
