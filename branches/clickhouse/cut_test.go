@@ -7,7 +7,7 @@ import (
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/branches/clickhouse"
-	"github.com/rhizodat/rhizodat-go/internal/chproxy"
+	"github.com/rhizodat/rhizodat-go/internal/byteproxy"
 	"github.com/rhizodat/rhizodat-go/internal/chtest"
 )
 
@@ -16,12 +16,12 @@ import (
 // it has become.
 func TestNetworkCut(t *testing.T) {
 	for _, protocol := range chtest.Protocols {
-		for _, when := range []chproxy.Manner{chproxy.Before, chproxy.Behind, chproxy.Reply} {
+		for _, when := range []byteproxy.Manner{byteproxy.Before, byteproxy.Behind, byteproxy.Reply} {
 			for _, at := range []string{"r` (`k`", "dat_applied` (dat_txn"} {
 				t.Run(fmt.Sprintf("%s, %s, %s", protocol, when, strings.Trim(at, "` (")), func(t *testing.T) {
 					p := newPlace(t, chtest.Server(t))
 					p.table(t, "r", 0)
-					network := chproxy.New(t, p.cluster.Addr(protocol))
+					network := byteproxy.New(t, p.cluster.Addr(protocol))
 					dsn := strings.Replace(p.cluster.DSN(protocol, p.database), p.cluster.Addr(protocol), network.Addr(), 1)
 					store, err := clickhouse.Open("s", dsn, clickhouse.Options{})
 					if err != nil {
@@ -29,7 +29,7 @@ func TestNetworkCut(t *testing.T) {
 					}
 					defer store.Close()
 					for _, cut := range []func(*testing.T, *clickhouse.Store, func()){p.cutFinish, p.cutCommit} {
-						var rule *chproxy.Rule
+						var rule *byteproxy.Rule
 						cut(t, store, func() { rule = network.Cut(at, when) })
 						if !rule.Met() {
 							t.Error("not cut")

@@ -90,7 +90,7 @@ func (l *lane) act(ctx context.Context, c cell, s *sight) error {
 		switch word {
 		case plan.WordTxn:
 			s.txn = rest
-			if c.beside != nil {
+			if c.beside != nil && beside == nil {
 				beside = make(chan error, 1)
 				go func() { beside <- c.beside(ctx, l, child, s) }()
 			}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rhizodat/rhizodat-go/internal/chproxy"
+	"github.com/rhizodat/rhizodat-go/internal/byteproxy"
 	"github.com/rhizodat/rhizodat-go/internal/guard"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/events"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/plan"
@@ -27,10 +27,10 @@ func clientScenes(http, short bool) []scene {
 		{name: "one store: client cut off, server goes on", kind: slowAlone, play: clientGone, guard: guard.Quiet},
 	}
 	for _, request := range []struct{ name, text string }{{"insert", events.TextInsert}, {"marker", events.TextMarker}} {
-		for _, m := range []chproxy.Manner{chproxy.Before, chproxy.Behind, chproxy.Reply} {
+		for _, m := range []byteproxy.Manner{byteproxy.Before, byteproxy.Behind, byteproxy.Reply} {
 			name := fmt.Sprintf("network cut at the %s, %s", request.name, m)
 			all = append(all, scene{name: name, kind: three, play: cutOff(request.text, m)})
-			if !short || m != chproxy.Behind {
+			if !short || m != byteproxy.Behind {
 				all = append(all, scene{name: "one store: " + name, kind: alone, play: cutOff(request.text, m)})
 			}
 		}
@@ -46,7 +46,7 @@ func clientScenes(http, short bool) []scene {
 // clientTimeout: the unit's coordinator waits no longer than finish_timeout, and
 // the insert goes on.
 func clientTimeout(ctx context.Context, l *lane, s *sight) error {
-	err := l.act(ctx, cell{plan: plan.Plan{Work: l.eventWork()}, options: "finish_timeout=400ms"}, s)
+	err := l.act(ctx, cell{plan: plan.Plan{Work: l.work()}, options: "finish_timeout=400ms"}, s)
 	s.hit = s.verdict() == "pending"
 	return err
 }
@@ -54,14 +54,14 @@ func clientTimeout(ctx context.Context, l *lane, s *sight) error {
 // clientGone cuts the client off while its insert runs, and the server does not
 // notice.
 func clientGone(ctx context.Context, l *lane, s *sight) error {
-	net, err := chproxy.Listen(ctx, l.events.Addr())
+	net, err := byteproxy.Listen(ctx, l.far.Addr())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = net.Close() }() // its listener is all that could fail
 	rule := net.HoldReply(events.TextInsert)
 	return l.act(ctx, cell{
-		plan: plan.Plan{Work: l.eventWork()}, ways: l.through(net),
+		plan: plan.Plan{Work: l.work()}, ways: l.through(net),
 		beside: func(ctx context.Context, l *lane, child *rig.Child, s *sight) error {
 			if err := met(ctx, rule, child); err != nil || !rule.Met() {
 				return err
@@ -77,16 +77,20 @@ func clientGone(ctx context.Context, l *lane, s *sight) error {
 }
 
 // cutOff cuts the connection at the coordinator's own request.
-func cutOff(text string, m chproxy.Manner) func(context.Context, *lane, *sight) error {
+func cutOff(text string, m byteproxy.Manner) func(context.Context, *lane, *sight) error {
 	return func(ctx context.Context, l *lane, s *sight) error {
-		net, err := chproxy.Listen(ctx, l.events.Addr())
-		if err != nil {
-			return err
-		}
-		defer func() { _ = net.Close() }() // its listener is all that could fail
-		rule := net.Cut(text, m)
-		err = l.act(ctx, cell{plan: plan.Plan{Work: l.eventWork()}, ways: l.through(net)}, s)
-		s.hit = rule.Met()
+		return l.cut(ctx, s, text, m, plan.Plan{Work: l.work()})
+	}
+}
+
+func (l *lane) cut(ctx context.Context, s *sight, text string, m byteproxy.Manner, p plan.Plan) error {
+	net, err := byteproxy.Listen(ctx, l.far.Addr())
+	if err != nil {
 		return err
 	}
+	defer func() { _ = net.Close() }() // its listener is all that could fail
+	rule := net.Cut(text, m)
+	err = l.act(ctx, cell{plan: p, ways: l.through(net)}, s)
+	s.hit = rule.Met()
+	return err
 }

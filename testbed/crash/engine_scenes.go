@@ -49,7 +49,7 @@ func engineScenes(short bool) []scene {
 // are there and some are not.
 func killedInside(ctx context.Context, l *lane, s *sight) error {
 	err := l.act(ctx, cell{
-		plan: plan.Plan{Work: l.eventWork()},
+		plan: plan.Plan{Work: l.work()},
 		beside: func(ctx context.Context, l *lane, child *rig.Child, s *sight) error {
 			err := rig.Await(ctx, "first rows of an insert", func() (bool, error) {
 				select {
@@ -61,7 +61,7 @@ func killedInside(ctx context.Context, l *lane, s *sight) error {
 				return rows > 0, err
 			})
 			s.killed = true
-			return errors.Join(err, l.engine.Crash(ctx), child.Kill(), l.engine.Start(ctx))
+			return errors.Join(err, l.server.Crash(ctx), child.Kill(), l.server.Start(ctx))
 		},
 	}, s)
 	if err != nil {
@@ -92,7 +92,7 @@ func (l *lane) pending(ctx context.Context, s *sight) error {
 func fullDisk(ctx context.Context, l *lane, s *sight) error {
 	engine := l.events.Engine()
 	err := l.act(ctx, cell{
-		plan: plan.Plan{Work: l.eventWork(), Point: "S9.before"}, options: optionsOfOutage,
+		plan: plan.Plan{Work: l.work(), Point: "S9.before"}, options: optionsOfOutage,
 		deed: func(ctx context.Context, _ *lane, _ *rig.Child, _ *sight) error {
 			return engine.Reconfigure(ctx, diskFull)
 		},
@@ -126,7 +126,7 @@ func tooManyParts(ctx context.Context, l *lane, s *sight) error {
 		return err
 	}
 	err := l.act(ctx, cell{
-		plan: plan.Plan{Work: l.eventWork(), Point: "S9.before"}, options: optionsOfOutage,
+		plan: plan.Plan{Work: l.work(), Point: "S9.before"}, options: optionsOfOutage,
 		deed: func(ctx context.Context, l *lane, _ *rig.Child, _ *sight) error {
 			// Two parts of nobody's, of which none may be merged away.
 			for _, query := range []string{
@@ -153,7 +153,7 @@ func tooManyParts(ctx context.Context, l *lane, s *sight) error {
 func doneLost(where string) func(context.Context, *lane, *sight) error {
 	return func(ctx context.Context, l *lane, s *sight) error {
 		err := l.act(ctx, cell{
-			plan: plan.Plan{Work: l.eventWork(), Point: "S10.after"},
+			plan: plan.Plan{Work: l.work(), Point: "S10.after"},
 			deed: func(ctx context.Context, l *lane, child *rig.Child, s *sight) error {
 				return errors.Join(crashJournal(ctx, l, child, s), kill(ctx, l, child, s))
 			},

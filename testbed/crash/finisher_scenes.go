@@ -5,22 +5,18 @@ import (
 	"fmt"
 
 	"github.com/rhizodat/rhizodat-go/branches"
-	"github.com/rhizodat/rhizodat-go/internal/chproxy"
+	"github.com/rhizodat/rhizodat-go/internal/byteproxy"
 	"github.com/rhizodat/rhizodat-go/internal/guard"
-	"github.com/rhizodat/rhizodat-go/testbed/crash/events"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/plan"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
-
-// windowed has a deduplication window, as every replicated table has.
-var windowed = kindOfLane{events: events.Layout{Window: 100}}
 
 // finisherScenes are about several finishers of one branch, of which each has
 // looked before the others acted.
 func finisherScenes(kind kindOfLane, rounds int) []scene {
 	all := []scene{
 		{name: "killed between insert and marker", play: killedBeforeMarker, untouched: true},
-		{name: "three finishers at once", play: atOnce, rounds: rounds, rare: 3, untouched: true},
+		{name: "three finishers at once", play: atOnce(beforeInsert), rounds: rounds, rare: 3, untouched: true},
 		{
 			name: "stopped past its claim, having counted none", guard: guard.Inside, untouched: true,
 			play: stopped(havingCounted, nil, finishMeanwhile),
@@ -52,14 +48,14 @@ func finisherScenes(kind kindOfLane, rounds int) []scene {
 // killedBeforeMarker kills the coordinator when its rows are in and its marker
 // is on the way.
 func killedBeforeMarker(ctx context.Context, l *lane, s *sight) error {
-	net, err := chproxy.Listen(ctx, l.events.Addr())
+	net, err := byteproxy.Listen(ctx, l.far.Addr())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = net.Close() }() // its listener is all that could fail
 	rule := beforeMarker(net)
 	return l.act(ctx, cell{
-		plan: plan.Plan{Work: l.eventWork()}, ways: l.through(net),
+		plan: plan.Plan{Work: l.work()}, ways: l.through(net),
 		beside: func(ctx context.Context, l *lane, child *rig.Child, s *sight) error {
 			if err := met(ctx, rule, child); err != nil || !rule.Met() {
 				return err
@@ -74,17 +70,21 @@ func killedBeforeMarker(ctx context.Context, l *lane, s *sight) error {
 	}, s)
 }
 
-// atOnce lets the coordinator and two workers send their inserts at the same
-// time: each has counted none.
-func atOnce(ctx context.Context, l *lane, s *sight) error {
-	net, err := chproxy.Listen(ctx, l.events.Addr())
+// atOnce lets the coordinator and two workers send their requests at the same
+// time, having looked at the same.
+func atOnce(at hold) func(context.Context, *lane, *sight) error {
+	return func(ctx context.Context, l *lane, s *sight) error { return l.atOnce(ctx, s, at) }
+}
+
+func (l *lane) atOnce(ctx context.Context, s *sight, at hold) error {
+	net, err := byteproxy.Listen(ctx, l.far.Addr())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = net.Close() }() // its listener is all that could fail
-	rule := beforeInsert(net)
+	rule := at(net)
 	return l.act(ctx, cell{
-		plan: plan.Plan{Work: l.eventWork()}, ways: l.through(net),
+		plan: plan.Plan{Work: l.work()}, ways: l.through(net),
 		beside: func(ctx context.Context, l *lane, child *rig.Child, s *sight) error {
 			defer rule.Release()
 			if err := met(ctx, rule, child); err != nil || !rule.Met() {
@@ -95,7 +95,7 @@ func atOnce(ctx context.Context, l *lane, s *sight) error {
 			}
 			var workers []*worker
 			for range 2 {
-				w, err := l.worker(ctx, beforeInsert)
+				w, err := l.worker(ctx, at)
 				if err != nil {
 					return err
 				}

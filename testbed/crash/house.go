@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/rhizodat/rhizodat-go/testbed/crash/events"
+	"github.com/rhizodat/rhizodat-go/testbed/crash/graph"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
 
@@ -24,6 +25,7 @@ type house struct {
 
 	mu      sync.Mutex
 	engines []*events.Engine
+	graphs  []*graph.Server
 	leftOut []string // what this machine lacks
 
 	programs programs
@@ -95,6 +97,22 @@ func (h *house) launchEngines(ctx context.Context, n int) ([]*events.Engine, err
 	return engines, err
 }
 
+// launchGraphs starts drevo servers, which end with the house.
+func (h *house) launchGraphs(ctx context.Context, n int) ([]*graph.Server, error) {
+	var servers []*graph.Server
+	for range n {
+		s, err := graph.Launch(ctx)
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, s)
+		h.mu.Lock()
+		h.graphs = append(h.graphs, s)
+		h.mu.Unlock()
+	}
+	return servers, nil
+}
+
 // leaveOut notes what this machine lacks.
 func (h *house) leaveOut(what string) {
 	if !slices.Contains(h.leftOut, what) {
@@ -107,6 +125,9 @@ func (h *house) close(ctx context.Context) error {
 	var errs []error
 	for _, e := range h.engines {
 		errs = append(errs, e.Close())
+	}
+	for _, s := range h.graphs {
+		errs = append(errs, s.Close(ctx))
 	}
 	if h.stores != nil {
 		errs = append(errs, h.stores.Close(ctx))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rhizodat/rhizodat-go/testbed/crash/events"
+	"github.com/rhizodat/rhizodat-go/testbed/crash/graph"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
 
@@ -36,8 +37,11 @@ type lane struct {
 	env      []string
 	recovery rig.Recovery
 	crashes  *rig.Server       // the journal's own server; nil: it must not crash
-	engine   crasher           // the third store's own server; nil: it must not crash
-	events   *events.Store     // the third store, where it is one
+	third    string            // the third store's name; empty: it is a PostgreSQL database
+	far      far               // that store
+	server   crasher           // and its server
+	events   *events.Store     // the same, where it is one of these
+	graph    *graph.Store      //
 	ways     map[string]string // to databases, where not as the superuser
 
 	bound time.Duration // of recovery
@@ -49,11 +53,13 @@ type lane struct {
 // kindOfLane says what is particular about a lane.
 type kindOfLane struct {
 	third    third
+	engine   *events.Engine // of thirdEvents
+	events   events.Layout
+	graphs   *graph.Server // of thirdGraph
 	alone    bool          // there is no other store
-	events   events.Layout // of the third store
-	engine   *events.Engine
-	crashing bool   // the journal lies on the server that may crash
-	guardOff string // with programs that lack this guard
+	apart    string        // no scene without this word plays here
+	crashing bool          // the journal lies on the server that may crash
+	guardOff string        // with programs that lack this guard
 }
 
 func (h *house) lane(ctx context.Context, kind kindOfLane) (*lane, error) {

@@ -50,10 +50,10 @@ func (m mode) deed(victim string) deed {
 		return func(ctx context.Context, l *lane, _ *rig.Child, _ *sight) error { return l.crashes.Crash(ctx) }
 	case modeStore:
 		return func(ctx context.Context, l *lane, _ *rig.Child, _ *sight) error {
-			return errors.Join(l.engine.Crash(ctx), l.engine.Start(ctx))
+			return errors.Join(l.server.Crash(ctx), l.server.Start(ctx))
 		}
 	case modeAbsent:
-		return func(ctx context.Context, l *lane, _ *rig.Child, _ *sight) error { return l.engine.Crash(ctx) }
+		return func(ctx context.Context, l *lane, _ *rig.Child, _ *sight) error { return l.server.Crash(ctx) }
 	}
 	panic("no such mode: " + string(m))
 }

@@ -15,8 +15,14 @@ const (
 	shapePayload shape = "payload" // and p is rolled forward
 	shapeOne     shape = "one"     // only a writes: one phase
 	shapeEvents  shape = "events"  // a and b write, and e is rolled forward
-	shapeAlone   shape = "alone"   // only e writes, and there is no other store: one phase
+	shapeGraph   shape = "graph"   // a, b and g write
+	// There is no other store: one phase.
+	shapeEventsAlone shape = "events alone"
+	shapeGraphAlone  shape = "graph alone"
 )
+
+// alone reports whether the shape needs a lane of its third store only.
+func (s shape) alone() bool { return s == shapeEventsAlone || s == shapeGraphAlone }
 
 // insert is a unit's write of one store.
 func insert(store string, stores string) string {
@@ -33,6 +39,11 @@ func insertUnseen(store string, stores string) string {
 // eventRows is how many rows a unit has in a store that holds many of each.
 const eventRows = "40"
 
+// createNode is a unit's write of a graph.
+func createNode(stores string) string {
+	return "store:g CREATE (:Ledger {txn: '" + plan.Txn + "', stores: " + stores + "})"
+}
+
 const readC = "store:c SELECT pg_advisory_xact_lock(1)"
 
 func (s shape) work() []string {
@@ -47,8 +58,12 @@ func (s shape) work() []string {
 		return []string{insert("a", "1")}
 	case shapeEvents:
 		return []string{insert("a", "3"), insert("b", "3"), "append e 3 " + eventRows}
-	case shapeAlone:
+	case shapeEventsAlone:
 		return []string{"append e 1 " + eventRows}
+	case shapeGraph:
+		return []string{insert("a", "3"), createNode("3"), insert("b", "3")}
+	case shapeGraphAlone:
+		return []string{createNode("1")}
 	}
 	panic("no such shape: " + string(s))
 }
@@ -63,8 +78,12 @@ func (s shape) stores(step coordinator.Step) []string {
 		third = []string{string(thirdPayload)}
 	case shapeEvents:
 		third = []string{string(thirdEvents)}
-	case shapeAlone:
-		return map[coordinator.Step][]string{coordinator.S3: {string(thirdEvents)}, coordinator.S8: {string(thirdEvents)}}[step]
+	case shapeGraph:
+		locked = append(locked, string(thirdGraph))
+	case shapeEventsAlone:
+		return alone(thirdEvents, step)
+	case shapeGraphAlone:
+		return alone(thirdGraph, step)
 	case shapeTwo, shapeOne:
 	}
 	switch step {
@@ -80,6 +99,14 @@ func (s shape) stores(step coordinator.Step) []string {
 	case coordinator.S9:
 		return third
 	case coordinator.S1, coordinator.S2, coordinator.S4, coordinator.S6, coordinator.S7, coordinator.S10: // the unit's
+	}
+	return nil
+}
+
+// alone is the store of a unit that has one: it is staged and committed.
+func alone(store third, step coordinator.Step) []string {
+	if step == coordinator.S3 || step == coordinator.S8 {
+		return []string{string(store)}
 	}
 	return nil
 }
@@ -114,7 +141,7 @@ func (s shape) places(step coordinator.Step, shares bool) []string {
 	switch {
 	case step == coordinator.S9 && len(stores) == 0:
 		return nil // nothing to roll forward
-	case s == shapeAlone && step > coordinator.S3:
+	case s.alone() && step > coordinator.S3:
 		return stores // of S8: its one share is the whole step
 	case shares:
 		return append([]string{""}, stores...)
@@ -123,7 +150,7 @@ func (s shape) places(step coordinator.Step, shares bool) []string {
 }
 
 func (s shape) decided(step coordinator.Step, after, split bool) bool {
-	if s == shapeAlone {
+	if s.alone() {
 		return step == coordinator.S8 && after
 	}
 	return step >= coordinator.S8 || step == coordinator.S7 && after ||

@@ -11,6 +11,7 @@ import (
 	"github.com/rhizodat/rhizodat-go/internal/cutproxy"
 	"github.com/rhizodat/rhizodat-go/internal/guard"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/events"
+	"github.com/rhizodat/rhizodat-go/testbed/crash/graph"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/plan"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/pooled"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
@@ -19,6 +20,7 @@ import (
 // proof is a scenario in which the absence of one guard does harm. With the
 // guard in its place the same scenario must be harmless, or nothing is proved.
 type proof struct {
+	word  string // before the guard's name in the figure
 	guard guard.Name
 	story string
 	plan  plan.Plan
@@ -30,9 +32,9 @@ type proof struct {
 	// meddled: a person has ended a branch behind everybody's back. Then the
 	// unit cannot be whole, and the only question is whether it is said.
 	meddled bool
-	// scene to play in place of a plan; engine is what it is played on.
-	scene  scene
-	engine *events.Engine
+	// scene to play in place of a plan, on the server of base.
+	scene scene
+	base  kindOfLane
 }
 
 // proofBound is how long recovery is given: what a missing guard has broken it
@@ -71,16 +73,48 @@ func allProofs() []proof {
 	}
 }
 
-// sceneProofs are the scenes that a guard of ClickHouse's is for.
-func sceneProofs(engine *events.Engine) []proof {
+// eventProofs are the scenes of ClickHouse that a guard is for.
+func eventProofs(ctx context.Context, h *house) ([]proof, error) {
+	engines, err := h.launchEngines(ctx, 1)
+	if errors.Is(err, events.ErrNoServer) {
+		h.leaveOut("ClickHouse: " + err.Error())
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
 	all := append(finisherScenes(kindOfLane{}, 1), clientScenes(false, true)...)
+	for i := range all {
+		if all[i].guard == guard.Token { // what a server remembers it must remember at all
+			all[i].kind = windowed
+		}
+	}
+	return sceneProofs("", kindOfEvents(engines[0]), all), nil
+}
+
+// graphProofs are those of drevo.
+func graphProofs(ctx context.Context, h *house) ([]proof, error) {
+	all := sceneProofs("drevo_", kindOfLane{}, branchScenes(true))
+	servers, err := h.launchGraphs(ctx, len(all)) // a scene may restart its own
+	if errors.Is(err, graph.ErrNoServer) {
+		h.leaveOut("drevo: " + err.Error())
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].base = kindOfGraph(servers[i])
+	}
+	return all, nil
+}
+
+// sceneProofs are the scenes that a guard is for.
+func sceneProofs(word string, base kindOfLane, all []scene) []proof {
 	var proofs []proof
 	for _, sc := range all {
-		if sc.guard == guard.Token { // what a server remembers it must remember at all
-			sc.kind = windowed
-		}
 		if sc.guard != "" {
-			proofs = append(proofs, proof{guard: sc.guard, story: sc.story(), scene: sc, engine: engine})
+			proofs = append(proofs, proof{word: word, guard: sc.guard, story: sc.story(), scene: sc, base: base})
 		}
 	}
 	return proofs
@@ -122,13 +156,12 @@ func abortThenCrash(ctx context.Context, l *lane, child *rig.Child, s *sight) er
 // proofs runs every scenario with its guard and without.
 func proofs(ctx context.Context, h *house) error {
 	all := allProofs()
-	switch engines, err := h.launchEngines(ctx, 1); {
-	case errors.Is(err, events.ErrNoServer):
-		h.leaveOut("ClickHouse: " + err.Error())
-	case err != nil:
-		return err
-	default:
-		all = append(all, sceneProofs(engines[0])...)
+	for _, more := range []func(context.Context, *house) ([]proof, error){eventProofs, graphProofs} {
+		found, err := more(ctx, h)
+		if err != nil {
+			return err
+		}
+		all = append(all, found...)
 	}
 	with, without := make([]*sight, len(all)), make([]*sight, len(all))
 	errs := make([]error, len(all))
@@ -155,7 +188,7 @@ func proofs(ctx context.Context, h *house) error {
 		if len(with[i].violations) == 0 && with[i].reached(p) {
 			harmless++
 		}
-		h.board.AtLeast("proof_"+string(p.guard), len(without[i].violations), 1)
+		h.board.AtLeast("proof_"+p.word+string(p.guard), len(without[i].violations), 1)
 	}
 	h.board.Exactly("proof_controls_harmless", harmless, len(all))
 	return nil
@@ -210,8 +243,8 @@ func (p proof) run(ctx context.Context, h *house, guardOff string) (*sight, erro
 
 // onStage plays the proof's scene on a lane of its own.
 func (p proof) onStage(ctx context.Context, h *house, guardOff string) (*sight, error) {
-	kind := p.scene.kind
-	kind.third, kind.engine, kind.guardOff = thirdEvents, p.engine, guardOff
+	kind := p.scene.kind.on(p.base)
+	kind.guardOff = guardOff
 	l, err := h.lane(ctx, kind)
 	if err != nil {
 		return nil, err

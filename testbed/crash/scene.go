@@ -3,13 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"text/tabwriter"
 
 	"github.com/rhizodat/rhizodat-go/internal/guard"
-	"github.com/rhizodat/rhizodat-go/testbed/crash/events"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/plan"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
@@ -18,11 +19,13 @@ import (
 // with recovery and the question whether every row is there once.
 type scene struct {
 	name   string
-	kind   kindOfLane // its engine is the stage's
+	kind   kindOfLane // its server is the stage's
 	rounds int        // 0 is one
 	play   func(ctx context.Context, l *lane, s *sight) error
-	// untouched: nothing was torn, so nothing may have been deleted.
+	// untouched: no rows were torn, so none may have been deleted.
 	untouched bool
+	// ends: play has asked by itself what became of it.
+	ends bool
 	// guard whose absence the scene shows.
 	guard guard.Name
 	// proves says it in more words than name, which may go on from the scene
@@ -40,17 +43,17 @@ func (sc scene) story() string {
 	return sc.name
 }
 
-// stage is an engine with the lanes that scenes need. Scenes of one stage run
+// stage is a server with the lanes that scenes need. Scenes of one stage run
 // one after the other.
 type stage struct {
-	house  *house
-	engine *events.Engine
-	lanes  map[kindOfLane]*lane
+	house *house
+	base  kindOfLane // with its server
+	lanes map[kindOfLane]*lane
 }
 
 // lane of a kind; scenes of one kind share it.
 func (st *stage) lane(ctx context.Context, kind kindOfLane) (*lane, error) {
-	kind.third, kind.engine = thirdEvents, st.engine
+	kind = kind.on(st.base)
 	if l := st.lanes[kind]; l != nil {
 		return l, nil
 	}
@@ -75,43 +78,70 @@ func (l *lane) scene(ctx context.Context, sc scene) (*sight, error) {
 	ctx, cancel := context.WithTimeout(ctx, cellBound)
 	defer cancel()
 	s, c := &sight{}, cell{name: sc.name}
-	before, err := l.events.Deletes(ctx)
-	if err != nil {
-		return s, err
-	}
-	for _, step := range []func() error{
+	steps := []func() error{
 		func() error { return sc.play(ctx, l, s) },
 		func() error { return l.heal(ctx, c, s) },
 		func() error { return l.inspect(ctx, c, s) },
-	} {
+	}
+	switch {
+	case sc.ends:
+		steps = steps[:1]
+	case sc.untouched:
+		deletes, err := l.events.Deletes(ctx)
+		if err != nil {
+			return s, err
+		}
+		steps = append(steps, func() error { return l.untouched(ctx, deletes, s) })
+	}
+	for _, step := range steps {
 		if err := step(); err != nil {
 			return s, fmt.Errorf("%s: %w", sc.name, err)
 		}
-	}
-	after, err := l.events.Deletes(ctx)
-	if sc.untouched && after > before {
-		s.violations = append(s.violations, fmt.Sprintf("%d DELETEs of rows that were not torn", after-before))
 	}
 	s.violations = l.fresh(s.violations)
 	for i, v := range s.violations {
 		s.violations[i] = sc.name + ": " + v
 	}
-	return s, err
+	return s, nil
 }
 
-// eventWork is a unit's work where the third store holds many rows.
-func (l *lane) eventWork() []string {
-	rows := strconv.Itoa(l.events.Rows())
-	if len(l.Stores) == 0 {
-		return []string{"append e 1 " + rows}
+// untouched expects that the ledger has seen no further DELETEs.
+func (l *lane) untouched(ctx context.Context, before int, s *sight) error {
+	after, err := l.events.Deletes(ctx)
+	if after > before {
+		s.violations = append(s.violations, fmt.Sprintf("%d DELETEs of rows that were not torn", after-before))
 	}
-	return []string{insert("a", "3"), insert("b", "3"), "append e 3 " + rows}
+	return err
 }
 
-// decided leaves a unit of which everything is decided and nothing rolled
-// forward: its coordinator was killed in front of S9.
+// work is a unit's, in every store of the lane.
+func (l *lane) work() []string {
+	stores := strconv.Itoa(len(l.Names()))
+	var work []string
+	for _, name := range slices.Sorted(maps.Keys(l.Stores)) {
+		work = append(work, insert(name, stores))
+	}
+	switch {
+	case l.events != nil:
+		work = append(work, "append "+l.third+" "+stores+" "+strconv.Itoa(l.events.Rows()))
+	case l.graph != nil:
+		work = append(work, createNode(stores))
+	}
+	return work
+}
+
+// decided leaves a unit of which everything is decided and nothing was done about
+// it in the third store.
 func (l *lane) decided(ctx context.Context, s *sight) error {
-	c := cell{plan: plan.Plan{Work: l.eventWork(), Point: "S9.before"}, deed: kill}
+	if l.graph != nil {
+		return l.left(ctx, s, "S8.before")
+	}
+	return l.left(ctx, s, "S9.before")
+}
+
+// left leaves a unit whose coordinator was killed at a point.
+func (l *lane) left(ctx context.Context, s *sight, point string) error {
+	c := cell{plan: plan.Plan{Work: l.work(), Point: point}, deed: kill}
 	if err := l.act(ctx, c, s); err != nil {
 		return err
 	}
@@ -161,7 +191,7 @@ func (t *sceneTable) print() {
 }
 
 // figures counts the scenes, and those that came about too seldom.
-func (t *sceneTable) figures(h *house) {
+func (t *sceneTable) figures(h *house, word string, least int) {
 	missed, rounds := 0, 0
 	for _, r := range t.rows {
 		rounds += r.hit
@@ -169,9 +199,9 @@ func (t *sceneTable) figures(h *house) {
 			missed++
 		}
 	}
-	h.board.AtLeast("clickhouse_scenes", len(t.rows), 25)
-	h.board.AtLeast("clickhouse_scene_rounds", rounds, len(t.rows))
-	h.board.Exactly("clickhouse_scenes_not_met", missed, 0)
+	h.board.AtLeast(word+"_scenes", len(t.rows), least)
+	h.board.AtLeast(word+"_scene_rounds", rounds, len(t.rows))
+	h.board.Exactly(word+"_scenes_not_met", missed, 0)
 }
 
 // sceneTable gathers what stages have played.
@@ -181,10 +211,10 @@ type sceneTable struct {
 	violations []string
 }
 
-// on plays scenes on an engine.
-func (t *sceneTable) on(ctx context.Context, h *house, engine *events.Engine, all []scene) func() error {
+// on plays scenes on the server of base.
+func (t *sceneTable) on(ctx context.Context, h *house, base kindOfLane, all []scene) func() error {
 	return func() error {
-		st := &stage{house: h, engine: engine, lanes: map[kindOfLane]*lane{}}
+		st := &stage{house: h, base: base, lanes: map[kindOfLane]*lane{}}
 		rows, err := st.scenes(ctx, all)
 		t.mu.Lock()
 		defer t.mu.Unlock()

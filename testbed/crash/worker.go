@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/rhizodat/rhizodat-go/internal/chproxy"
+	"github.com/rhizodat/rhizodat-go/internal/byteproxy"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/events"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
@@ -12,25 +12,25 @@ import (
 // store: it can be held up at a request.
 type worker struct {
 	*rig.Child
-	net  *chproxy.Proxy
-	rule *chproxy.Rule
+	net  *byteproxy.Proxy
+	rule *byteproxy.Rule
 }
 
 // hold arms a rule at a network.
-type hold func(*chproxy.Proxy) *chproxy.Rule
+type hold func(*byteproxy.Proxy) *byteproxy.Rule
 
 // What a finisher is held up at.
 var (
-	beforeInsert  hold = func(p *chproxy.Proxy) *chproxy.Rule { return p.HoldRequest(events.TextInsert) }
-	beforeDelete  hold = func(p *chproxy.Proxy) *chproxy.Rule { return p.HoldRequest(events.TextDelete) }
-	beforeMarker  hold = func(p *chproxy.Proxy) *chproxy.Rule { return p.HoldRequest(events.TextMarker) }
-	havingCounted hold = func(p *chproxy.Proxy) *chproxy.Rule { return p.HoldReply(events.TextCount) }
-	foundQuiet    hold = func(p *chproxy.Proxy) *chproxy.Rule { return p.HoldReply(events.TextQuiet) }
+	beforeInsert  hold = func(p *byteproxy.Proxy) *byteproxy.Rule { return p.HoldRequest(events.TextInsert) }
+	beforeDelete  hold = func(p *byteproxy.Proxy) *byteproxy.Rule { return p.HoldRequest(events.TextDelete) }
+	beforeMarker  hold = func(p *byteproxy.Proxy) *byteproxy.Rule { return p.HoldRequest(events.TextMarker) }
+	havingCounted hold = func(p *byteproxy.Proxy) *byteproxy.Rule { return p.HoldReply(events.TextCount) }
+	foundQuiet    hold = func(p *byteproxy.Proxy) *byteproxy.Rule { return p.HoldReply(events.TextQuiet) }
 )
 
 // worker starts a pass, and returns when it is held up where it should be.
 func (l *lane) worker(ctx context.Context, at hold) (*worker, error) {
-	net, err := chproxy.Listen(ctx, l.events.Addr())
+	net, err := byteproxy.Listen(ctx, l.far.Addr())
 	if err != nil {
 		return nil, err
 	}
@@ -48,14 +48,9 @@ func (l *lane) worker(ctx context.Context, at hold) (*worker, error) {
 	return w, met(ctx, w.rule, w.Child)
 }
 
-// through are the ways by which the third store lies behind a proxy.
-func (l *lane) through(net *chproxy.Proxy) map[string]string {
-	return map[string]string{string(thirdEvents): l.events.Via(net.Addr())}
-}
-
 // met waits until a rule has met its request; that it never will, because the
 // child has ended, is no error.
-func met(ctx context.Context, rule *chproxy.Rule, child *rig.Child) error {
+func met(ctx context.Context, rule *byteproxy.Rule, child *rig.Child) error {
 	select {
 	case <-rule.Hit():
 	case <-child.Ended():

@@ -23,6 +23,8 @@ type Plan struct {
 	// row of a unit that writes in N stores; "append STORE N ROWS" appends rows of
 	// such a unit to the ledger of a store that takes them in bulk.
 	Work []string
+	// Then is the work of a second unit of the same session.
+	Then []string
 	// Point is where the child says "at" and waits. Empty: nowhere.
 	Point string
 	// Split writes S6 and S7 as two requests.

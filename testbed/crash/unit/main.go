@@ -57,20 +57,25 @@ func run(ctx context.Context) (err error) {
 		}
 	}
 	watch.conn = conn
-	outcome, err := unit(ctx, conn, todo, watch)
-	if outcome.DatTxn.IsZero() {
-		return errors.Join(errors.New("the unit did not begin"), err)
+	for _, work := range [][]string{todo.Work, todo.Then} {
+		if len(work) == 0 {
+			continue
+		}
+		outcome, err := unit(ctx, conn, work, watch)
+		if outcome.DatTxn.IsZero() {
+			return errors.Join(errors.New("the unit did not begin"), err)
+		}
+		said := plan.Outcome{Verdict: outcome.Verdict.String(), Conflict: watch.conflict}
+		if err != nil {
+			said.Error = err.Error()
+		}
+		parent.tell(said.Line())
 	}
-	said := plan.Outcome{Verdict: outcome.Verdict.String(), Conflict: watch.conflict}
-	if err != nil {
-		said.Error = err.Error()
-	}
-	parent.tell(said.Line())
 	return nil
 }
 
 // unit runs S1 and S2, which only the application sees, and commits.
-func unit(ctx context.Context, conn *sql.Conn, todo plan.Plan, watch *observer) (rhizodat.Outcome, error) {
+func unit(ctx context.Context, conn *sql.Conn, statements []string, watch *observer) (rhizodat.Outcome, error) {
 	ctx, handle := rhizodat.Track(ctx)
 	watch.reach("S1.before")
 	tx, err := conn.BeginTx(ctx, nil)
@@ -81,15 +86,15 @@ func unit(ctx context.Context, conn *sql.Conn, todo plan.Plan, watch *observer) 
 	watch.parent.tell(plan.WordTxn + " " + txn)
 	watch.reach("S1.after")
 	watch.reach("S2.before")
-	for _, statement := range todo.Work {
+	for _, statement := range statements {
 		if err := work(ctx, tx, statement, txn); err != nil {
 			_ = tx.Rollback() // the statement's error says why
 			return handle.Outcome(), err
 		}
 	}
 	watch.reach("S2.after")
-	if todo.Spoil != "" {
-		if watch.spoiled, err = session(conn, todo.Spoil); err != nil {
+	if spoil := watch.plan.Spoil; spoil != "" {
+		if watch.spoiled, err = session(conn, spoil); err != nil {
 			return handle.Outcome(), errors.Join(err, tx.Rollback())
 		}
 	}

@@ -1,4 +1,4 @@
-package chproxy_test
+package byteproxy_test
 
 import (
 	"bufio"
@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/rhizodat/rhizodat-go/internal/chproxy"
+	"github.com/rhizodat/rhizodat-go/internal/byteproxy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -82,7 +82,7 @@ type client struct {
 	lines *bufio.Reader
 }
 
-func dial(t *testing.T, p *chproxy.Proxy) *client {
+func dial(t *testing.T, p *byteproxy.Proxy) *client {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.Addr())
 	if err != nil {
@@ -108,12 +108,12 @@ func (c *client) answered(line string) bool {
 
 func TestCut(t *testing.T) {
 	for _, c := range []struct {
-		manner chproxy.Manner
+		manner byteproxy.Manner
 		read   bool // the server has read the request
-	}{{chproxy.Before, false}, {chproxy.Behind, true}, {chproxy.Reply, true}} {
+	}{{byteproxy.Before, false}, {byteproxy.Behind, true}, {byteproxy.Reply, true}} {
 		t.Run(c.manner.String(), func(t *testing.T) {
 			e := newEcho(t)
-			p := chproxy.New(t, e.listener.Addr().String())
+			p := byteproxy.New(t, e.listener.Addr().String())
 			rule := p.Cut("fatal", c.manner)
 			conn := dial(t, p)
 			conn.say(t, "one")
@@ -142,7 +142,7 @@ func TestHold(t *testing.T) {
 	for _, request := range []bool{true, false} {
 		t.Run(fmt.Sprintf("request %t", request), func(t *testing.T) {
 			e := newEcho(t)
-			p := chproxy.New(t, e.listener.Addr().String())
+			p := byteproxy.New(t, e.listener.Addr().String())
 			hold := p.HoldReply
 			if request {
 				hold = p.HoldRequest
@@ -173,7 +173,7 @@ func TestHold(t *testing.T) {
 // A client that is let down ends, and its server does not notice.
 func TestDesert(t *testing.T) {
 	e := newEcho(t)
-	p := chproxy.New(t, e.listener.Addr().String())
+	p := byteproxy.New(t, e.listener.Addr().String())
 	rule, conn := p.HoldReply("slow"), dial(t, p)
 	conn.say(t, "slow")
 	<-rule.Hit()

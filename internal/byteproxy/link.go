@@ -1,4 +1,4 @@
-package chproxy
+package byteproxy
 
 import (
 	"net"

@@ -1,10 +1,12 @@
-// Package chproxy is a network that fails where a test wants it: a TCP proxy
-// for ClickHouse, by either protocol, that loses a connection at one certain
-// request or holds a request or its reply back.
+// Package byteproxy is a network that fails where a test wants it: a TCP proxy
+// that loses a connection at one certain request, or holds a request or its
+// reply back.
 //
-// It sees bytes and not messages. A rule finds a request by a text that stands
-// in it, so the text must be short, and the client's compression off.
-package chproxy
+// It knows no protocol, and sees bytes and not messages. A rule finds a request by
+// a text that stands in it, so the text must be short and be sent as it is, without
+// compression; both protocols of ClickHouse do so, and Bolt. Package cutproxy is
+// for PostgreSQL, where a text is parsed once and executed later.
+package byteproxy
 
 import (
 	"bytes"
@@ -51,7 +53,7 @@ func New(tb testing.TB, target string) *Proxy {
 func Listen(ctx context.Context, target string) (*Proxy, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("chproxy: listen: %w", err)
+		return nil, fmt.Errorf("byteproxy: listen: %w", err)
 	}
 	p := &Proxy{target: target, listener: listener, closed: make(chan struct{}), links: map[*link]struct{}{}}
 	p.running.Go(p.accept)
@@ -83,7 +85,7 @@ func (p *Proxy) Close() error {
 	p.mu.Unlock()
 	p.running.Wait()
 	if err != nil {
-		return fmt.Errorf("chproxy: close: %w", err)
+		return fmt.Errorf("byteproxy: close: %w", err)
 	}
 	return nil
 }
