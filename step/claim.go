@@ -125,10 +125,13 @@ func (c *claim) decided(ctx context.Context, commit error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
 	defer cancel()
 	answer, err := c.steps.Release(ctx, c.key, c.token)
-	if answer == journal.AnswerWon {
+	switch {
+	case answer == journal.AnswerWon:
 		return commit
+	case err != nil:
+		commit = errors.Join(commit, err)
 	}
-	return c.settled(ctx, errors.Join(commit, err))
+	return c.settled(ctx, commit)
 }
 
 // jitter spreads the looks of many callers that wait for one step.
