@@ -21,7 +21,7 @@ type Branch struct {
 	writes   int            // statements that may have written
 	marks    map[string]int // writes, as each savepoint found it
 	doom     error          // why the transaction cannot commit
-	plain    bool           // no marker: the driver itself, and its own errors
+	marked   bool           // a marker is written; without one the errors are the driver's own
 	vote     branches.Vote
 }
 

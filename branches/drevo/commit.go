@@ -28,7 +28,7 @@ func (b *Branch) Commit(ctx context.Context) error {
 	}
 	s.notice(err)
 	failed := withContext(ctx, err)
-	if !b.plain {
+	if b.marked {
 		failed = s.fail("commit branch", failed)
 	}
 	if unsent(err) || !bolt.IsLost(err) {

@@ -16,8 +16,8 @@ func (b *Branch) Stage(ctx context.Context, unit branches.Unit) (branches.Staged
 	if !b.Wrote() {
 		return b.votes(branches.VoteReadOnly), nil
 	}
-	b.plain = !unit.Marker
 	if unit.Marker {
+		b.marked = true
 		if err := b.mark(ctx, unit); err != nil {
 			return branches.Staged{}, err
 		}
