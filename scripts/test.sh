@@ -27,6 +27,9 @@ run() {
 PATH=$PATH:/usr/sbin # PgBouncer lies there
 export RHIZODAT_REQUIRE_ALL=1
 go vet ./...
+if [ -z "${RHIZODAT_TEST_DREVO:-}" ]; then
+	testbed/drevo/build.sh -test "${XDG_CACHE_HOME:-$HOME/.cache}/rhizodat/drevo" >/dev/null
+fi
 tally=$(build ./testbed/tally)
 # Items of the suite that cannot apply: branches/memory is the example of a small
 # adapter, branches/clickhouse prepares nothing, branches/drevo takes no locks.

@@ -1,13 +1,19 @@
 #!/bin/sh
 # Builds drevo-rig, the drevo server for tests, out of engine/.
 #
-#   build.sh DIR    prints DIR/<hash of the sources>/drevo-rig; DIR/current leads there
+#   build.sh DIR          prints DIR/<hash of the sources>/drevo-rig; DIR/current leads there
+#   build.sh -test DIR    runs drevo-rig's own tests, too
 #
-# Nothing is built a second time. Exit codes: 0; 3 where there is no Rust that
+# Nothing is built or tested a second time. Exit codes: 0; 3 where there is no Rust that
 # is new enough, with the reason on standard error; else 1. It looks for cargo in
 # PATH, in rustup's usual place and in DIR, where get-rust.sh puts it.
 set -eu
 oldest=1.85
+tests=
+if [ "${1:-}" = -test ]; then
+	tests=yes
+	shift
+fi
 engine=$(cd "$(dirname "$0")/engine" && pwd)
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
@@ -19,7 +25,9 @@ current() {
 	echo "$dir/$hash/drevo-rig"
 	exit 0
 }
-[ ! -x "$dir/$hash/drevo-rig" ] || current
+if [ -x "$dir/$hash/drevo-rig" ] && { [ -z "$tests" ] || [ -e "$dir/$hash/tested" ]; }; then
+	current
+fi
 
 cargo=
 for candidate in "$(command -v cargo || true)" "$HOME/.cargo/bin/cargo" "$dir/rust/cargo/bin/cargo"; do
@@ -45,4 +53,8 @@ export PATH CARGO_TARGET_DIR="$dir/build"
 mkdir -p "$dir/$hash"
 cp "$dir/build/release/drevo-rig" "$dir/$hash/drevo-rig.$$"
 mv "$dir/$hash/drevo-rig.$$" "$dir/$hash/drevo-rig"
+if [ -n "$tests" ]; then
+	"$cargo" test --quiet --release --locked --manifest-path "$engine/Cargo.toml" >&2
+	touch "$dir/$hash/tested"
+fi
 current
