@@ -53,14 +53,16 @@ func (e *encodedArg) set(v any) error {
 	case float64:
 		e.Type, e.Value = "float", strconv.FormatFloat(x, 'g', -1, 64)
 	case icevalue.Number:
-		e.Type, e.Value = "number", numberText(x)
+		e.Type, e.Value = "number", x.String()
 	case string:
 		// As bytes: JSON would replace what is not UTF-8, and a binary column takes it.
 		e.Type, e.Bytes = "text", []byte(x)
 	case []byte:
 		e.Type, e.Bytes = "bytes", x
 	case time.Time:
-		e.Type, e.Value = "time", x.Format(timeArg)
+		// Not as a date: RFC 3339 has no years before 0 and above 9999.
+		_, offset := x.Zone()
+		e.Type, e.Value = "time", fmt.Sprintf("%d %d %d", x.Unix(), x.Nanosecond(), offset)
 	case time.Duration:
 		e.Type, e.Value = "duration", strconv.FormatInt(int64(x), 10)
 	case uuid.UUID:
@@ -74,9 +76,6 @@ func (e *encodedArg) set(v any) error {
 	}
 	return nil
 }
-
-// timeArg has the seconds of the offset too: historic zones have them.
-const timeArg = "2006-01-02T15:04:05.999999999Z07:00:00"
 
 // DecodeArgs reads what EncodeArgs made.
 func DecodeArgs(raw []byte) ([]driver.NamedValue, error) {
@@ -114,7 +113,7 @@ func (e *encodedArg) get() (any, error) {
 	case "bytes":
 		return append([]byte{}, e.Bytes...), nil
 	case "time":
-		return time.Parse(timeArg, e.Value)
+		return e.time()
 	case "duration":
 		n, err := strconv.ParseInt(e.Value, 10, 64)
 		return time.Duration(n), err
@@ -124,4 +123,18 @@ func (e *encodedArg) get() (any, error) {
 		return json.RawMessage(e.Value), nil
 	}
 	return nil, errors.New("an unknown type")
+}
+
+// time reads seconds and nanoseconds since 1970, and the offset of its clock.
+func (e *encodedArg) time() (time.Time, error) {
+	var seconds, nanos int64
+	var offset int
+	if _, err := fmt.Sscanf(e.Value, "%d %d %d", &seconds, &nanos, &offset); err != nil {
+		return time.Time{}, err
+	}
+	t := time.Unix(seconds, nanos).UTC()
+	if offset != 0 {
+		t = t.In(time.FixedZone("", offset))
+	}
+	return t, nil
 }

@@ -2,7 +2,6 @@ package icesql
 
 import (
 	"database/sql/driver"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -163,9 +162,6 @@ func (c constant) shown() string {
 		return (&Literal{Kind: c.kind, Text: shorten(text)}).String()
 	case NullLiteral, BoolLiteral, NumberLiteral, StringLiteral, BytesLiteral:
 	}
-	if n, ok := c.v.(icevalue.Number); ok {
-		return shorten(numberText(n))
-	}
 	return icevalue.Shown(c.v)
 }
 
@@ -205,26 +201,4 @@ func literal(l *Literal) (constant, error) {
 	case StringLiteral, DateLiteral, TimeLiteral, TimestampLiteral, TimestamptzLiteral, UUIDLiteral:
 	}
 	return constant{kind: l.Kind, v: l.Text}, nil
-}
-
-// numberText prints a number without an exponent where it has no great one.
-func numberText(n icevalue.Number) string {
-	if n.Scale == 0 && n.Unscaled != nil {
-		return n.Unscaled.String()
-	}
-	if n.Unscaled == nil {
-		return "0"
-	}
-	if n.Scale > 0 && n.Scale < 64 {
-		s := n.Unscaled.String()
-		sign := ""
-		if s[0] == '-' {
-			sign, s = "-", s[1:]
-		}
-		if len(s) <= n.Scale {
-			s = strings.Repeat("0", n.Scale-len(s)+1) + s
-		}
-		return sign + s[:len(s)-n.Scale] + "." + s[len(s)-n.Scale:]
-	}
-	return fmt.Sprintf("%se%d", n.Unscaled, -n.Scale)
 }

@@ -107,7 +107,7 @@ type constValue struct {
 func newConstValue(e Expr, c constant) (value, error) {
 	v := c.v
 	if n, ok := v.(icevalue.Number); ok { // as text: Append reads a number's own digits
-		v = numberText(n)
+		v = n.String()
 	}
 	out := constValue{constant: constant{kind: c.kind, v: v}, field: iceberg.NestedField{Name: shorten(e.String()), Type: constantType(c)}}
 	_, err := out.array(nil)

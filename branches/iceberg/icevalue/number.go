@@ -100,6 +100,25 @@ func numberOfRat(r *big.Rat) (Number, error) {
 	return ParseNumber(r.FloatString(places))
 }
 
+// String is n without an exponent where it has no great one; ParseNumber reads it
+// as the same number.
+func (n Number) String() string {
+	if n.Scale == 0 || n.Unscaled == nil {
+		return n.unscaled().String()
+	}
+	if n.Scale < 0 || n.Scale > 64 {
+		return n.unscaled().String() + "e" + strconv.Itoa(-n.Scale)
+	}
+	digits := new(big.Int).Abs(n.Unscaled).String()
+	if len(digits) <= n.Scale {
+		digits = strings.Repeat("0", n.Scale-len(digits)+1) + digits
+	}
+	if n.Unscaled.Sign() < 0 {
+		digits = "-" + digits
+	}
+	return digits[:len(digits)-n.Scale] + "." + digits[len(digits)-n.Scale:]
+}
+
 func (n Number) unscaled() *big.Int {
 	if n.Unscaled == nil {
 		return new(big.Int)
