@@ -5,7 +5,7 @@
 // this package adds is the end of a transaction:
 //
 //	S3  Branch.Stage    the marker node is written
-//	S5  Branch.Prepare  CALL drevo.tx.prepare, and at once the COMMIT that closes
+//	S5  Branch.Prepare  CALL drevo.tx.prepare, and behind it the COMMIT that closes
 //	                    the connection's transaction and does nothing else
 //	S8  Store.Finish    CALL drevo.tx.commitPrepared, from any process
 //	    Branch.Commit   COMMIT

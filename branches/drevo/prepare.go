@@ -24,12 +24,17 @@ func (b *Branch) Prepare(ctx context.Context, gid branches.GID) error {
 		return b.doom
 	}
 	b.leave()
-	err := b.prepare(ctx, gid)
-	if err == nil {
-		err = b.detach(ctx)
+	if err := b.prepare(ctx, gid); err != nil {
+		_ = b.undo() // nothing is open any more: it gives the connection back
+		return err
 	}
-	_ = b.undo() // nothing is open any more: it gives the connection back
-	return err
+	// The graph is fenced now: the decision does not wait for this. Nobody else gets
+	// the connection before it is done, and Close of the store waits for it.
+	b.session.store.detaching.Go(func() {
+		b.detach(ctx)
+		_ = b.undo()
+	})
+	return nil
 }
 
 func (b *Branch) prepare(ctx context.Context, gid branches.GID) error {
@@ -55,21 +60,18 @@ func (b *Branch) prepare(ctx context.Context, gid branches.GID) error {
 // whose mark of the prepared transaction outlives the reset, acknowledges that
 // unit's COMMIT without doing it. A connection on which this COMMIT failed is for
 // the same reason never used again.
-func (b *Branch) detach(ctx context.Context) error {
+func (b *Branch) detach(ctx context.Context) {
 	ctx, cancel := tidying(ctx)
 	defer cancel()
 	if guard.Off(guard.Between) {
 		_, _ = b.tx.Run(ctx, "RETURN 1", nil)
-		return nil
+		return
 	}
-	if err := b.tx.Commit(ctx); err != nil {
-		b.session.lost = true
-		if err := b.session.store.renew(b.graph); err != nil { //nolint:contextcheck // Close has a bound of its own
-			// The branch is prepared all the same.
-			return branches.Unknown(b.session.store.fail("prepare branch", err))
-		}
+	if b.tx.Commit(ctx) != nil {
+		// The branch is prepared all the same. Where no new connections can be made
+		// there are none at all, and whoever wants one is told so.
+		_ = b.session.store.renew(b.graph) //nolint:contextcheck // Close has a bound of its own
 	}
-	return nil
 }
 
 // prepareError says what an error of prepare proves. An answer with a code of the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/rhizodat/rhizodat-go/branches"
@@ -22,6 +23,8 @@ type Store struct {
 	full    atomic.Bool                // an answer said that the server's disk is full
 	stopped atomic.Bool                // a fence had the code of an old server
 	owed    atomic.Int64               // sweeps to be written when the fence is down
+
+	detaching sync.WaitGroup // connections that leave a prepared transaction
 }
 
 var (
@@ -84,6 +87,7 @@ func (s *Store) Place(ctx context.Context) (branches.Place, error) {
 
 // Close closes the connections. Prepared branches stay.
 func (s *Store) Close() error {
+	s.detaching.Wait() // each has a bound of its own
 	return errors.Join(s.work.Load().Close(), s.control.Close())
 }
 
