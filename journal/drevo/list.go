@@ -19,16 +19,22 @@ const (
 
 // Finish implements journal.Journal.
 func (j *Journal) Finish(ctx context.Context, txns []branches.TxnID) (int, error) {
-	from := texts(journal.Sources(journal.StateDone)...)
-	done := map[string]any{"state": string(journal.StateDone)}
-	changed, err := j.batches(ctx, txns, func(tx *bolt.Tx, batch []branches.TxnID) (int, error) {
-		params := map[string]any{"from": from, "done": done, "now": j.nowMS(), "titles": j.words.titles(batch)}
-		late, err := count(tx.Run(ctx, j.words.finishLate, params))
-		if err != nil {
-			return 0, err
+	changed, err := j.batches(ctx, txns, func(tx *bolt.Tx, batch []branches.TxnID) (total int, err error) {
+		titles, done := j.words.titles(batch), map[string]any{"state": string(journal.StateDone)}
+		for _, from := range journal.Sources(journal.StateDone) {
+			params := map[string]any{"from": string(from), "done": done, "now": j.nowMS(), "titles": titles}
+			for _, text := range []string{j.words.finish, j.words.finishLate} {
+				if total == len(batch) {
+					return total, nil
+				}
+				n, err := count(tx.Run(ctx, text, params))
+				if err != nil {
+					return 0, err
+				}
+				total += n
+			}
 		}
-		others, err := count(tx.Run(ctx, j.words.finish, params))
-		return late + others, err
+		return total, nil
 	})
 	return changed, wrap("finish journal records", err)
 }

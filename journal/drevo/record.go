@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/internal/bolt"
 	"github.com/rhizodat/rhizodat-go/internal/guard"
 	"github.com/rhizodat/rhizodat-go/journal"
 )
-
-func contains(list []journal.State, s journal.State) bool { return slices.Contains(list, s) }
 
 // find reads a record inside a transaction, without its payloads.
 func (j *Journal) find(ctx context.Context, tx *bolt.Tx, txn branches.TxnID) (rec stored, found bool, err error) {

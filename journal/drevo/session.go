@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/rhizodat/rhizodat-go/branches"
@@ -55,13 +57,6 @@ func (s *session) create(ctx context.Context, rec *journal.Record) error {
 		if max(meta.nowMS-now, now-meta.nowMS) > j.opts.MaxDrift.Milliseconds() {
 			return &journal.Drift{Caller: time.UnixMilli(now), Journal: time.UnixMilli(meta.nowMS), Max: j.opts.MaxDrift}
 		}
-		stands, found, err := j.find(ctx, tx, rec.Txn)
-		if err != nil {
-			return err
-		}
-		if found {
-			return &journal.Conflict{Txn: rec.Txn, To: journal.StateActive, Found: stands.State}
-		}
 		// A reader who raises the fence after this makes our COMMIT fail.
 		txTime = max(rec.TxTime, meta.fence+1)
 		born["dat_tx_time"], born["created_ms"], born["updated_ms"] = int64(txTime), now, now
@@ -73,11 +68,27 @@ func (s *session) create(ctx context.Context, rec *journal.Record) error {
 		_, err = tx.Run(ctx, j.words.create, map[string]any{"props": born})
 		return err
 	})
+	if bolt.IsDuplicateTitle(err) {
+		return s.notCreated(ctx, rec.Txn, err)
+	}
 	if err != nil {
 		return err
 	}
 	rec.TxTime, rec.State, rec.CreatedMS, rec.UpdatedMS = txTime, journal.StateActive, now, now
 	return nil
+}
+
+// notCreated finds out what has the title. The engine keeps titles unique, and has
+// an index of them that a look-up inside a transaction has not.
+func (s *session) notCreated(ctx context.Context, txn branches.TxnID, cause error) error {
+	stands, err := s.j.read(ctx, txn)
+	switch {
+	case err == nil:
+		return &journal.Conflict{Txn: txn, To: journal.StateActive, Found: stands.State}
+	case errors.Is(err, journal.ErrNotFound):
+		return cause // a node of somebody else's has the title
+	}
+	return &journal.Conflict{Txn: txn, To: journal.StateActive}
 }
 
 // encode makes the properties of a record that is to be born, and its payloads.
@@ -138,11 +149,16 @@ func (s *session) change(ctx context.Context, d journal.Decision, to journal.Sta
 	}
 	j := s.j
 	return j.write(ctx, func(tx *bolt.Tx) error {
+		if d.Lease == "" && d.Step == nil {
+			if swapped, err := j.swap(ctx, tx, d, to, from); swapped || err != nil {
+				return err
+			}
+		}
 		stands, found, err := j.find(ctx, tx, d.Txn)
 		if err != nil {
 			return err
 		}
-		if !found || !contains(from, stands.State) {
+		if !found || !slices.Contains(from, stands.State) {
 			return &journal.Conflict{Txn: d.Txn, To: to, Found: stands.State}
 		}
 		if to == journal.StateCommitted {
@@ -151,12 +167,35 @@ func (s *session) change(ctx context.Context, d journal.Decision, to journal.Sta
 			}
 		}
 		props := map[string]any{"state": string(to)}
-		if to == journal.StatePrepared || d.WithPrepare {
+		if stampsTime(d, to) {
 			// A final time below the one S4 stamped would slip under the read fence.
 			props["dat_tx_time"] = int64(max(stands.TxTime, d.TxTime))
 		}
 		return j.set(ctx, tx, stands, props)
 	})
+}
+
+// stampsTime: S6 writes the final time, also where it goes with S7.
+func stampsTime(d journal.Decision, to journal.State) bool {
+	return to == journal.StatePrepared || d.WithPrepare
+}
+
+// swap is the change in one statement, for a record that is as it nearly always is:
+// open, older than now, and with no later time. Inside a transaction each statement
+// looks at every node of the graph, and at this point branches are prepared.
+func (j *Journal) swap(ctx context.Context, tx *bolt.Tx, d journal.Decision, to journal.State, from []journal.State) (bool, error) {
+	now, newest := j.nowMS(), int64(math.MaxInt64)
+	props := map[string]any{"state": string(to), "updated_ms": now}
+	if stampsTime(d, to) {
+		newest, props["dat_tx_time"] = int64(d.TxTime), int64(d.TxTime)
+	}
+	n, err := count(tx.Run(ctx, j.words.swap, map[string]any{
+		"title": j.words.title(d.Txn), "from": texts(from...), "now": now, "time": newest, "props": props,
+	}))
+	if err == nil && n > 1 {
+		err = errCount
+	}
+	return n == 1, err
 }
 
 // Abort implements journal.Session.
