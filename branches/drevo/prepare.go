@@ -45,6 +45,7 @@ func (b *Branch) prepare(ctx context.Context, gid branches.GID) error {
 	}
 	switch {
 	case err == nil && len(row.Values) == 1 && row.Values[0] == gid.String():
+		b.session.store.full.Store(false)
 		return nil
 	case err == nil:
 		return branches.Unknown(b.session.store.fail("prepare branch", fmt.Errorf("the server names another transaction: %v", row.Values)))

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/neo4j/neo4j-go-driver/v5/neo4j"
@@ -155,7 +156,7 @@ func tidying(ctx context.Context) (context.Context, context.CancelFunc) {
 // hide.
 func withContext(ctx context.Context, err error) error {
 	if ended := context.Cause(ctx); ended != nil && err != nil && !errors.Is(err, ended) {
-		return errors.Join(ended, err)
+		return fmt.Errorf("%w: %w", ended, err)
 	}
 	return err
 }
