@@ -1,6 +1,6 @@
 // Command bench measures the driver side by side with what it competes with:
-// pgx/v5/stdlib for one store, and a hand-written two-phase commit without
-// recovery (bench/floor) for two. Everything runs interleaved in one process on
+// pgx/v5/stdlib or clickhouse-go for one store, and a hand-written two-phase commit
+// without recovery (bench/floor) for two. Everything runs interleaved in one process on
 // throw-away servers that force every write; what is printed are medians of
 // paired ratios with their quartiles, beside a control pair, since a shared
 // machine's bare times say little.
@@ -12,17 +12,24 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"runtime/pprof"
 
 	"github.com/rhizodat/rhizodat-go"
+	"github.com/rhizodat/rhizodat-go/internal/chserver"
 )
 
-func main() {
+// exitLeftOut is the exit code of all scripts for a part that this machine lacks.
+const exitLeftOut = 4
+
+func main() { os.Exit(measure()) }
+
+func measure() int {
 	rounds := flag.Int("rounds", 9, "interleaved rounds of each measurement")
-	only := flag.String("only", "", "one part: single, double or recovery")
+	only := flag.String("only", "", "one part: single, double, recovery or clickhouse")
 	records := flag.Int("records", 1000, "transactions in doubt for the recovery part")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of this process to a file")
 	flag.Parse()
@@ -44,6 +51,7 @@ func main() {
 	must(connector.Install(ctx))
 	must(connector.Close())
 
+	var leftOut []error
 	part := func(name string, run func()) {
 		if *only == "" || *only == name {
 			fmt.Printf("\n== %s ==\n", name)
@@ -53,4 +61,18 @@ func main() {
 	part("single", func() { single(ctx, r, *rounds) })
 	part("double", func() { double(ctx, r, *rounds) })
 	part("recovery", func() { inDoubt(ctx, r, *records) })
+	part("clickhouse", func() {
+		if err := analytic(ctx, *rounds); errors.Is(err, chserver.ErrNoServer) {
+			leftOut = append(leftOut, err)
+		} else {
+			must(err)
+		}
+	})
+	for _, err := range leftOut {
+		fmt.Println("left out:", err)
+	}
+	if len(leftOut) > 0 {
+		return exitLeftOut
+	}
+	return 0
 }

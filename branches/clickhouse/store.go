@@ -32,6 +32,7 @@ type Store struct {
 	moment func(moment)         // tests hold a finisher here; nil outside of them
 
 	deleteTime time.Duration
+	errands    *errands
 }
 
 // maxDrift is of no consequence here: nobody's time is observed.
@@ -60,7 +61,7 @@ var _ branches.Store = (*Store)(nil)
 // clickhouse-go's own, with the scheme clickhouse, clickhouse+http or
 // clickhouse+https; it is empty where opts bring the client's Options.
 func Open(name, dsn string, opts Options) (*Store, error) {
-	s := &Store{name: name, known: map[tableName]*table{}, deleteTime: defaultDeleteTime}
+	s := &Store{name: name, known: map[tableName]*table{}, deleteTime: defaultDeleteTime, errands: newErrands()}
 	switch {
 	case opts.Client != nil && dsn != "":
 		return nil, fmt.Errorf("rhizodat: open store %s: one of DSN and client Options is wanted", name)
@@ -110,7 +111,8 @@ func (s *Store) open() error {
 	}
 	control.MaxOpenConns, control.MaxIdleConns = controlConns, controlConns
 	// The client's own log would show the rows that stand behind a statement.
-	control.Logger, control.Debug = slog.New(slog.DiscardHandler), false
+	control.Logger = slog.New(slog.DiscardHandler)
+	control.Debug = false //nolint:staticcheck // deprecated, and who uses it would get the rows too
 	var err error
 	if s.work, err = client.Open(&work); err != nil {
 		return fmt.Errorf("rhizodat: open store %s: %s", s.name, reason(s.secretText(), err))
@@ -135,8 +137,11 @@ func (s *Store) Connect(context.Context) (branches.Session, error) {
 	return &Session{store: s}, nil
 }
 
-// Close ends the store's connections.
+// Close ends the store's connections. An insert of a decided branch that is still
+// running is waited for, half a minute at most: cut off, it would have to be begun
+// anew by another process.
 func (s *Store) Close() error {
+	s.errands.end(leavePatience)
 	return errors.Join(s.work.Close(), s.control.Close())
 }
 
