@@ -118,6 +118,13 @@ func (c *Catalog) get(ctx context.Context, create bool) (catalog.Catalog, error)
 	return c.opened, err
 }
 
+// Opened is the library's catalog where it is open, else nil.
+func (c *Catalog) Opened() catalog.Catalog {
+	c.turn <- struct{}{}
+	defer func() { <-c.turn }()
+	return c.opened
+}
+
 // Load loads a table as it is now.
 func (c *Catalog) Load(ctx context.Context, ident table.Identifier) (*table.Table, error) {
 	opened, err := c.Get(ctx)

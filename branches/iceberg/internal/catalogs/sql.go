@@ -40,8 +40,12 @@ func (c *Catalog) openSQL(ctx context.Context, create bool) error {
 		dialect = sqlcat.Postgres
 	}
 	opened, err := sqlcat.NewCatalog(c.cfg.Name, db, dialect, props)
-	if missing && duplicate(err) {
-		// CREATE TABLE IF NOT EXISTS of several at once: all but one may fail.
+	// CREATE TABLE IF NOT EXISTS of several at once: all but one may fail, and that
+	// for each of the two tables.
+	for range installTries {
+		if !missing || !duplicate(err) {
+			break
+		}
 		opened, err = sqlcat.NewCatalog(c.cfg.Name, db, dialect, props)
 	}
 	if err != nil {
@@ -86,7 +90,17 @@ func sqlState(err error) string {
 	return ""
 }
 
-func duplicate(err error) bool { return sqlState(err) == "23505" || sqlState(err) == "42P07" }
+// installTries bounds the tries to make the catalog's tables beside others.
+const installTries = 5
+
+// duplicate: what is being made has just been made by another.
+func duplicate(err error) bool {
+	switch sqlState(err) {
+	case "23505", "42710", "42P07":
+		return true
+	}
+	return false
+}
 
 // sqlIdentity: the server's own words where it is a server, the real path where it
 // is a file.

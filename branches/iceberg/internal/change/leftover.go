@@ -90,11 +90,11 @@ func Remove(ctx context.Context, tbl *table.Table, names []string) error {
 	return errors.Join(errs...)
 }
 
-// Sweep removes every file of a table whose name holds one of these ids. It finds
-// what a write that failed has left, which the library does not name: the file in
-// progress stays where a writer fails in its Close. It walks the whole table, so
-// only a failed write is worth it.
-func Sweep(ctx context.Context, tbl *table.Table, ids []string) error {
+// sweepBut removes every file of a table whose name holds one of these ids, but for
+// those that are kept. It finds what a write that failed has left, which the library
+// does not name: the file in progress stays where a writer fails in its Close. It
+// walks the whole table, so only a failed write is worth it.
+func sweepBut(ctx context.Context, tbl *table.Table, ids []string, keep map[string]bool) error {
 	io, err := tbl.FS(ctx)
 	if err != nil {
 		return err
@@ -102,6 +102,10 @@ func Sweep(ctx context.Context, tbl *table.Table, ids []string) error {
 	walker, ok := io.(iceio.ListableIO)
 	if !ok || len(ids) == 0 {
 		return nil
+	}
+	kept := map[string]bool{} // a walk of a local disk gives paths
+	for name := range keep {
+		kept[path.Base(name)] = true
 	}
 	root := tbl.Properties().Get(table.WriteDataPathKey, strings.TrimSuffix(tbl.Location(), "/")+"/data")
 	var found []string
@@ -113,7 +117,7 @@ func Sweep(ctx context.Context, tbl *table.Table, ids []string) error {
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case entry.IsDir():
+		case entry.IsDir(), kept[path.Base(name)]:
 			return nil
 		}
 		for _, id := range ids {
