@@ -61,7 +61,7 @@ func (f *folder) Replace(ctx context.Context, key string, data []byte, version V
 	if err != nil {
 		return false, err
 	}
-	defer lock.Close()
+	defer lock.Close() //nolint:errcheck // which gives the lock up
 	if err := exclusively(lock); err != nil {
 		return false, err
 	}
@@ -89,7 +89,7 @@ func (f *folder) write(path string, data []byte) (string, error) {
 		return "", err
 	}
 	name := filepath.Join(filepath.Dir(path), "."+rand.Text())
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // below the archive's own folder
 	if err != nil {
 		return "", err
 	}
@@ -108,11 +108,11 @@ func (f *folder) write(path string, data []byte) (string, error) {
 }
 
 func syncDir(path string) error {
-	dir, err := os.Open(path)
+	dir, err := os.Open(path) //nolint:gosec // below the archive's own folder
 	if err != nil {
 		return err
 	}
-	defer dir.Close()
+	defer dir.Close() //nolint:errcheck // it was only synced
 	return dir.Sync()
 }
 

@@ -20,6 +20,10 @@ type CompactOptions struct {
 	Retain   time.Duration // zero: the worker's
 	Batch    int           // records and markers of one write; zero: 500
 	Progress func(Compacted)
+	// Archive, if it is set, is given the records before they are removed, without
+	// their payloads: what a unit wrote is in the stores. They are removed only
+	// after it has returned nil.
+	Archive func(ctx context.Context, records []journal.Record) error
 }
 
 // Compacted is what Compact has done so far.
@@ -47,7 +51,7 @@ func (w *Worker) Compact(ctx context.Context, o CompactOptions) (Compacted, erro
 		return Compacted{}, ErrNoCompaction
 	}
 	c := &compaction{
-		w: w, journal: compactor, batch: orDefault(o.Batch, compactBatch), progress: o.Progress,
+		w: w, journal: compactor, batch: orDefault(o.Batch, compactBatch), progress: o.Progress, archive: o.Archive,
 		done: Compacted{Reasons: map[string]int{}},
 	}
 	clock, err := w.journalClock(ctx)
@@ -90,6 +94,7 @@ type compaction struct {
 	before   time.Time
 	batch    int
 	progress func(Compacted)
+	archive  func(context.Context, []journal.Record) error
 	done     Compacted
 }
 
@@ -115,10 +120,29 @@ func (c *compaction) records(ctx context.Context) error {
 		if len(remove) == 0 {
 			return nil
 		}
+		if err := c.keepCopy(ctx, remove); err != nil {
+			return err
+		}
 		if err := c.remove(ctx, remove); err != nil {
 			return err
 		}
 	}
+}
+
+// keepCopy archives records that are about to be removed.
+func (c *compaction) keepCopy(ctx context.Context, list []journal.Record) error {
+	if c.archive == nil {
+		return nil
+	}
+	light := make([]journal.Record, len(list))
+	for i, rec := range list {
+		light[i] = rec
+		light[i].Branches = slices.Clone(rec.Branches)
+		for j := range light[i].Branches {
+			light[i].Branches[j].Payload = nil
+		}
+	}
+	return c.archive(ctx, light)
 }
 
 // list lists the prepared transactions of every store; a store that is missing

@@ -79,7 +79,7 @@ func (b *bucket) Get(ctx context.Context, key string) ([]byte, archive.Version, 
 	if err != nil {
 		return nil, "", err
 	}
-	defer out.Body.Close()
+	defer out.Body.Close() //nolint:errcheck // read to its end
 	data, err := io.ReadAll(out.Body)
 	return data, archive.Version(aws.ToString(out.ETag)), err
 }

@@ -186,8 +186,17 @@ func TestTwoPushers(t *testing.T) {
 	s.set(func(*http.Request) answer {
 		n++
 		a := []answer{
-			{}, {code: "PreconditionFailed", http: 412}, {}, {lost: true}, {}, {code: "ConditionalRequestConflict", http: 409},
-			{}, {code: "NoSuchKey", http: 404}, {}, {code: "SlowDown", http: 503}, {},
+			{},
+			{code: "PreconditionFailed", http: 412},
+			{},
+			{lost: true},
+			{},
+			{code: "ConditionalRequestConflict", http: 409},
+			{},
+			{code: "NoSuchKey", http: 404},
+			{},
+			{code: "SlowDown", http: 503},
+			{},
 		}[n%11]
 		if a != (answer{}) {
 			injected[fmt.Sprint(a.http)]++

@@ -60,6 +60,7 @@ type cli struct {
 	List       listCmd       `cmd:"" help:"List the journal's records."`
 	Show       showCmd       `cmd:"" help:"Tell the story of one transaction: what happened, what will happen, and why."`
 	Compact    compactCmd    `cmd:"" help:"Remove final records and markers past retain."`
+	Archive    archiveCmd    `cmd:"" help:"Look into an archive of removed records (compact --archive)."`
 	Resolve    resolveCmd    `cmd:"" help:"Keep a person's decision about a branch that recovery cannot end."`
 	Adopt      adoptCmd      `cmd:"" help:"Say that a store or journal which is not as the other knows it is meant."`
 	Doctor     doctorCmd     `cmd:"" help:"Examine the set-up of the journal and of every store."`

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rhizodat/rhizodat-go/journal"
 	recovery "github.com/rhizodat/rhizodat-go/recover"
 )
 
 type compactCmd struct {
-	Retain time.Duration `placeholder:"DURATION" help:"Keep what has changed within this time. Default: retain of the DSN."`
-	Quiet  bool          `short:"q" help:"Show no progress on standard error."`
+	Retain  time.Duration `placeholder:"DURATION" help:"Keep what has changed within this time. Default: retain of the DSN."`
+	Archive string        `name:"archive" placeholder:"URL" help:"Push records there before they are removed: s3://BUCKET/PREFIX?region=…&endpoint=… or file:///DIR."`
+	Quiet   bool          `short:"q" help:"Show no progress on standard error."`
 	jsonFlag
 }
 
@@ -20,9 +22,16 @@ func (c *compactCmd) Run(s *session) error {
 		return &usageError{fmt.Errorf("--retain: %s is negative", c.Retain)}
 	}
 	return s.open(nil, func(ctx context.Context, d *deployment) error {
+		var push func(context.Context, []journal.Record) error
+		if c.Archive != "" {
+			var err error
+			if push, err = pushTo(ctx, c.Archive, d); err != nil {
+				return err
+			}
+		}
 		last := now()
 		done, err := d.worker.Compact(ctx, recovery.CompactOptions{
-			Retain: c.Retain,
+			Retain: c.Retain, Archive: push,
 			Progress: func(done recovery.Compacted) {
 				if c.Quiet || now().Sub(last) < time.Second {
 					return

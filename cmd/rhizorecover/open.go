@@ -10,6 +10,7 @@ import (
 
 	"github.com/rhizodat/rhizodat-go"
 	"github.com/rhizodat/rhizodat-go/branches/postgres"
+	"github.com/rhizodat/rhizodat-go/journal"
 	recovery "github.com/rhizodat/rhizodat-go/recover"
 )
 
@@ -57,6 +58,7 @@ func (s *session) logger() *slog.Logger {
 type deployment struct {
 	connector *rhizodat.Connector
 	worker    *recovery.Worker
+	journal   journal.Journal
 }
 
 // open opens the DSN and calls f with it. It connects to nothing before f does.
@@ -87,7 +89,7 @@ func (s *session) open(change func(*recovery.Config), f func(context.Context, *d
 	if err != nil {
 		return err
 	}
-	return f(s.ctx, &deployment{connector, worker})
+	return f(s.ctx, &deployment{connector, worker, settings.Journal})
 }
 
 // widen gives this program's PostgreSQL stores as many connections as it works
