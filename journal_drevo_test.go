@@ -40,12 +40,12 @@ func newGraphed(t *testing.T, drevo *drevotest.Cluster, options ...string) *grap
 }
 
 // states counts the journal's records by state, once they have settled.
-func (g *graphed) states(t *testing.T, want string) {
+func (g *graphed) states(t *testing.T, label, want string) {
 	t.Helper()
 	var got string
 	eventually(t, func() bool {
 		var counts []string
-		for _, row := range g.graph.Rows(t, "MATCH (j:DatJournal) RETURN j.state AS state, count(j) AS n ORDER BY state", nil) {
+		for _, row := range g.graph.Rows(t, "MATCH (j:"+label+") RETURN j.state AS state, count(j) AS n ORDER BY state", nil) {
 			counts = append(counts, fmt.Sprintf("%v=%v", row[0], row[1]))
 		}
 		got = strings.Join(counts, " ")
@@ -55,7 +55,7 @@ func (g *graphed) states(t *testing.T, want string) {
 
 // One Commit over two PostgreSQL stores, decided in drevo.
 func TestCommitWithJournalInDrevo(t *testing.T) {
-	g := newGraphed(t, drevotest.Server(t))
+	g := newGraphed(t, drevotest.Server(t), "journal_label=Coord")
 	db := g.open(t)
 	for id := range 3 {
 		tx := begin(t, t.Context(), db)
@@ -66,7 +66,7 @@ func TestCommitWithJournalInDrevo(t *testing.T) {
 		}
 	}
 	g.want(t, "0 1 2", "0 1 2")
-	g.states(t, "DONE=3")
+	g.states(t, "Coord", "DONE=3")
 	if err := db.PingContext(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -89,7 +89,7 @@ func TestRecoveryWithJournalInDrevo(t *testing.T) {
 				t.Errorf("a pass after a death at %s: %+v, want %d rolled forward", c.point, report, want)
 			}
 			g.want(t, c.items, c.items)
-			g.states(t, c.state)
+			g.states(t, "DatJournal", c.state)
 		})
 	}
 }
