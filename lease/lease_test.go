@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,7 +17,19 @@ import (
 	"github.com/rhizodat/rhizodat-go/journal"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain plays more random histories than rapid's 100, and lets no goroutine
+// outlive the tests.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "rapid.checks" })
+	if !asked {
+		if err := flag.Set("rapid.checks", "3000"); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // take acquires the lease p for a node that is told from the others by name.
 func take(t *testing.T, j journal.Journal, node string, opts ...Option) (*Lease, error) {

@@ -24,8 +24,10 @@ const (
 	Marker Name = "marker"
 	// Forced: recovery acts only on an ABORTED that it forced to the disk.
 	Forced Name = "forced"
-	// Fence: S7 under a lease expects the fence, and locks the row that carries it.
+	// Fence: S7 under a lease expects the fence.
 	Fence Name = "fence"
+	// FenceLock: it locks the row that carries the fence. A look alone is write skew.
+	FenceLock Name = "fence_lock"
 
 	// Of ClickHouse, where a payload is inserted once by whoever comes first.
 
@@ -80,4 +82,4 @@ const (
 )
 
 // Names lists every guard.
-var Names = []Name{Tag, Order, Exists, Conditional, Marker, Forced, Fence, Token, Quiet, Twice, Inside, MarkerInside, Parts, Whole, OneCommit, Pinned, Nulls, Unfiltered, Outdated, Line, Between, Log}
+var Names = []Name{Tag, Order, Exists, Conditional, Marker, Forced, Fence, FenceLock, Token, Quiet, Twice, Inside, MarkerInside, Parts, Whole, OneCommit, Pinned, Nulls, Unfiltered, Outdated, Line, Between, Log}

@@ -50,6 +50,9 @@ type Journal struct {
 	Wall hlc.Wall
 	// Fault is asked at each request; nil is none.
 	Fault func(Op) Fault
+	// Delay of a request on its way, and of its reply; nil is none. A request that
+	// nobody waits for any more arrives all the same.
+	Delay func(Op) (there, back time.Duration)
 	*state
 }
 
@@ -113,10 +116,9 @@ func (j *Journal) do(ctx context.Context, op Op, effect func()) error {
 	if fault == LostBefore {
 		return ErrLost
 	}
-	j.mu.Lock()
-	j.asked[op]++
-	effect()
-	j.mu.Unlock()
+	if err := j.travel(ctx, op, effect); err != nil {
+		return err
+	}
 	switch fault {
 	case LostAfter:
 		return ErrLost
@@ -126,6 +128,33 @@ func (j *Journal) do(ctx context.Context, op Op, effect func()) error {
 	case None, LostBefore:
 	}
 	return nil
+}
+
+// travel takes a request there and its reply back.
+func (j *Journal) travel(ctx context.Context, op Op, effect func()) error {
+	arrive := func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.asked[op]++
+		effect()
+	}
+	if j.Delay == nil {
+		arrive()
+		return nil
+	}
+	there, back := j.Delay(op)
+	arrived := make(chan struct{})
+	go func() {
+		defer close(arrived)
+		_ = hlc.System.Sleep(context.WithoutCancel(ctx), there)
+		arrive()
+	}()
+	select {
+	case <-arrived:
+		return hlc.System.Sleep(ctx, back)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 type leases struct{ j *Journal }
@@ -188,7 +217,10 @@ func (l leases) Release(ctx context.Context, lease journal.Lease) (journal.Answe
 			l.j.leases[lease.Name] = stands
 		}
 	})
-	return journal.AnswerOf(won, err), err
+	if err != nil {
+		return journal.AnswerUnknown, err // what the effect says, if it came, was not heard
+	}
+	return journal.AnswerOf(won, nil), nil
 }
 
 // Get implements journal.Leases.
@@ -210,7 +242,10 @@ func (l leases) List(ctx context.Context) (list []journal.Lease, err error) {
 			list = append(list, l.stands(name))
 		}
 	})
-	return list, err
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
 }
 
 type steps struct{ j *Journal }
@@ -276,7 +311,10 @@ func (s steps) Record(ctx context.Context, r journal.StepRecord) (journal.Answer
 			s.j.steps[r.Key] = stands
 		}
 	})
-	return journal.AnswerOf(won, err), err
+	if err != nil {
+		return journal.AnswerUnknown, err // what the effect says, if it came, was not heard
+	}
+	return journal.AnswerOf(won, nil), nil
 }
 
 // Release implements journal.Steps.
@@ -288,7 +326,10 @@ func (s steps) Release(ctx context.Context, key journal.StepKey, token string) (
 			delete(s.j.steps, key)
 		}
 	})
-	return journal.AnswerOf(won, err), err
+	if err != nil {
+		return journal.AnswerUnknown, err // what the effect says, if it came, was not heard
+	}
+	return journal.AnswerOf(won, nil), nil
 }
 
 // Get implements journal.Steps.
@@ -336,5 +377,8 @@ func (s steps) Remove(ctx context.Context, before time.Time, limit int) (int, er
 			}
 		}
 	})
-	return n, err
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
 }

@@ -32,8 +32,12 @@ func (q *statements) decideUnder(d journal.Decision, nowMS int64) []Stmt {
 	var locks []string
 	condition := `dat_txn = CAST($1 AS {uuid})` + expecting(expected(d)...)
 	if d.Lease != "" && !guard.Off(guard.Fence) {
+		share := `{share}`
+		if guard.Off(guard.FenceLock) {
+			share = ``
+		}
 		locks = append(locks, `granted AS MATERIALIZED (SELECT 1 AS one FROM {lease}
-			WHERE name = CAST(`+param(d.Lease)+` AS text) AND fence = CAST(`+param(int64(d.Fence))+` AS bigint){share})`)
+			WHERE name = CAST(`+param(d.Lease)+` AS text) AND fence = CAST(`+param(int64(d.Fence))+` AS bigint)`+share+`)`)
 		condition += ` AND EXISTS (SELECT 1 FROM granted)`
 	}
 	if d.Step != nil {
