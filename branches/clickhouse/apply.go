@@ -173,7 +173,7 @@ func (s *Store) fill(ctx context.Context, r *run, b *batch) (branches.Fate, erro
 	fresh := false
 	var suspect *sighting // a torn insert, seen once
 	for range rounds {
-		if err := s.quiet(ctx, r.gid); err != nil {
+		if err := s.quiet(ctx, r.gid, s.opts.Patience); err != nil {
 			return branches.FateUnknown, err
 		}
 		s.reach(momentQuiet)
@@ -257,6 +257,9 @@ func (s *Store) insert(ctx context.Context, r *run, b *batch, k int, fresh bool)
 	}
 	err = s.exclusive(ctx, string(r.gid)+":"+strconv.Itoa(b.n), func(id string) error {
 		o.id = id
+		if r.decided {
+			return s.errands.run(ctx, s.opts.Patience, func(ctx context.Context) error { return s.exec(ctx, text, o) })
+		}
 		return s.exec(ctx, text, o)
 	})
 	return s.vanished(b.name, r.txn, err)

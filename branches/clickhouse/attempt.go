@@ -41,24 +41,24 @@ func (s *Store) exclusive(ctx context.Context, id string, run func(id string) er
 }
 
 // quiet returns when no attempt of a branch is running at the server, whoever
-// has sent it. One that runs is waited for, and killed when that takes too long:
-// a count beside a running insert is a guess.
-func (s *Store) quiet(ctx context.Context, gid branches.GID) error {
+// has sent it. One that runs is waited for, and killed when it has run for longer
+// than patience: a count beside a running insert is a guess.
+func (s *Store) quiet(ctx context.Context, gid branches.GID, patience time.Duration) error {
 	if guard.Off(guard.Quiet) {
 		return nil
 	}
 	match := attempts(gid)
-	until := s.opts.Wall.Now().Add(s.opts.Patience)
 	delay := shortestPause
 	for {
 		var running uint64
-		if _, err := s.row(ctx, "SELECT count() FROM system.processes WHERE "+match, &running); err != nil {
+		var seconds float64
+		if _, err := s.row(ctx, "SELECT count(),max(elapsed) FROM system.processes WHERE "+match, &running, &seconds); err != nil {
 			return err
 		}
 		if running == 0 {
 			return nil
 		}
-		if !s.opts.Wall.Now().Before(until) {
+		if seconds >= patience.Seconds() {
 			if err := s.exec(ctx, "KILL QUERY WHERE "+match+" SYNC", options{}); err != nil {
 				return errors.Join(errRunning, err)
 			}
@@ -69,6 +69,9 @@ func (s *Store) quiet(ctx context.Context, gid branches.GID) error {
 		delay = min(2*delay, longestPause)
 	}
 }
+
+// settlePatience is quiet's for a branch that may still be given up.
+func (s *Store) settlePatience() time.Duration { return min(s.opts.Patience, settlePatience) }
 
 // attempts matches the statements of a branch: by query id, and by log_comment,
 // which lists the gids where one insert serves several units.

@@ -62,7 +62,7 @@ func (s *Store) given(ctx context.Context, r *run, err error) error {
 		return branches.Unknown(wrapped)
 	}
 	for _, b := range r.batches {
-		if s.quiet(ctx, r.gid) != nil {
+		if s.quiet(ctx, r.gid, s.settlePatience()) != nil {
 			return branches.Unknown(wrapped)
 		}
 		seen, countErr := s.count(ctx, b.name, r.txn)

@@ -32,8 +32,10 @@ type Options struct {
 	// after a crash is then left to the table to merge, the marker alone says that
 	// a branch is done. In a DSN: dat_replacing=1.
 	Replacing bool
-	// Patience is how long an attempt that is still running is waited for before
-	// it is killed. 0 is 5 s.
+	// Patience is how long an attempt at a decided branch may run before it is
+	// ended: by the server for whoever began it, and by everybody who finds it
+	// running. 0 is 5 min. One of a branch that may still be given up is ended after
+	// 5 s, if Patience is no less.
 	Patience time.Duration
 
 	// Logger takes what nobody waits for; nil is slog.Default.
@@ -48,7 +50,13 @@ type Options struct {
 func (Options) Scheme() string { return "clickhouse" }
 
 const (
-	defaultPatience = 5 * time.Second
+	defaultPatience = 5 * time.Minute
+	// settlePatience is Patience where somebody waits to learn whether a commit
+	// has taken effect: no work is lost by ending it.
+	settlePatience = 5 * time.Second
+	// leavePatience is how long Close waits for attempts. It is below what those
+	// who stop services grant one.
+	leavePatience = 30 * time.Second
 	// defaultConns is the bound of the client's pool where the DSN has none. The
 	// application's pool bounds the connections; the client's own 10 would make
 	// an eleventh query with open rows wait and then fail.

@@ -105,7 +105,7 @@ func (s *Store) clear(ctx context.Context, gid branches.GID, txn branches.TxnID,
 func (s *Store) clearTable(ctx context.Context, gid branches.GID, txn branches.TxnID, name tableName) error {
 	var last error
 	for range rounds {
-		if err := s.quiet(ctx, gid); err != nil {
+		if err := s.quiet(ctx, gid, s.settlePatience()); err != nil {
 			return err
 		}
 		seen, err := s.count(ctx, name, txn)

@@ -161,3 +161,65 @@ func TestClientTimeout(t *testing.T) {
 		}
 	}
 }
+
+// slowTable makes a table of which every row takes 50 ms before any is there.
+func (p place) slowTable(t *testing.T, name string) {
+	t.Helper()
+	p.cluster.Exec(t, "CREATE TABLE "+p.database+"."+name+` (k UInt64, s String, dat_txn UUID, dat_tx_time Int64, slow UInt8 DEFAULT sleepEachRow(0.05))
+		ENGINE = MergeTree ORDER BY k PARTITION BY k % 4`)
+}
+
+// An insert that takes longer than any call may comes to its end all the same:
+// the end of a call does not cut it off.
+func TestInsertOutlivesItsCalls(t *testing.T) {
+	for _, protocol := range chtest.Protocols {
+		t.Run(string(protocol), func(t *testing.T) {
+			p := newPlace(t, chtest.Server(t))
+			p.slowTable(t, "r")
+			store := p.open(t, protocol, clickhouse.Options{})
+			ref := p.staged(t, store, "r", 30)
+			calls := 0
+			until(t, "finished", func() bool {
+				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+				defer cancel()
+				calls++
+				err := store.Finish(ctx, ref)
+				if err != nil && branches.Classify(store, err) != branches.Transient {
+					t.Fatalf("finish: %v", err)
+				}
+				return err == nil
+			})
+			if calls == 1 {
+				t.Error("the first call took no longer than it may: nothing was tried")
+			}
+			p.holds(t, "r", ref, 30)
+			if n := p.deletes(t, "r"); n != 0 {
+				t.Errorf("%d DELETEs of an insert that was running", n)
+			}
+		})
+	}
+}
+
+// A process that ends lets such an insert come to its end.
+func TestCloseWaitsForInserts(t *testing.T) {
+	for _, protocol := range chtest.Protocols {
+		t.Run(string(protocol), func(t *testing.T) {
+			p := newPlace(t, chtest.Server(t))
+			p.slowTable(t, "r")
+			store := p.open(t, protocol, clickhouse.Options{})
+			ref := p.staged(t, store, "r", 30)
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			if err := store.Finish(ctx, ref); err == nil {
+				t.Fatal("finish within less time than it takes = nil")
+			}
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+			p.holds(t, "r", ref, 30)
+			if err := store.Finish(t.Context(), ref); err == nil {
+				t.Error("finish after Close = nil")
+			}
+		})
+	}
+}

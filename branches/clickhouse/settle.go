@@ -18,7 +18,7 @@ func (s *Store) Settle(ctx context.Context, txn branches.TxnID) (branches.Fate, 
 
 func (s *Store) settle(ctx context.Context, txn branches.TxnID) (branches.Fate, error) {
 	gid := branches.NewGID(txn, s.name)
-	if err := s.quiet(ctx, gid); err != nil {
+	if err := s.quiet(ctx, gid, s.settlePatience()); err != nil {
 		return branches.FateUnknown, err
 	}
 	fate, err := s.mark(ctx, gid, txn, 0)
@@ -27,7 +27,7 @@ func (s *Store) settle(ctx context.Context, txn branches.TxnID) (branches.Fate, 
 	}
 	s.reach(momentSettled)
 	// One that had asked before the tombstone stood may be at work.
-	if err := s.quiet(ctx, gid); err != nil {
+	if err := s.quiet(ctx, gid, s.settlePatience()); err != nil {
 		return branches.FateUnknown, err
 	}
 	names, err := s.marked(ctx)
