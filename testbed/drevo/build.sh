@@ -17,7 +17,7 @@ fi
 engine=$(cd "$(dirname "$0")/engine" && pwd)
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
-hash=$(cd "$engine" && cat Cargo.toml Cargo.lock src/*.rs | sha256sum | cut -c 1-16)
+hash=$(cd "$engine" && find Cargo.toml Cargo.lock src -type f | LC_ALL=C sort | xargs cat | sha256sum | cut -c 1-16)
 
 current() {
 	ln -sfn "$hash" "$dir/current.$$"
