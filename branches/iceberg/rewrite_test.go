@@ -142,7 +142,7 @@ func TestConflictAfterDecision(t *testing.T) {
 		want       []string
 	}{
 		{"an append that matches", "INSERT INTO t VALUES (9, 'oslo'), (10, NULL)", []string{"10|<nil>", "12|riga", "3|bern", "7|new"}},
-		{"the same file rewritten", "UPDATE t SET city = 'bonn' WHERE id = 1", []string{"1|bonn", "12|riga", "3|bern", "7|new"}},
+		{"the same file rewritten", "UPDATE t SET city = 'bonn' WHERE id = 1", []string{"12|riga", "1|bonn", "3|bern", "7|new"}},
 		{"the rows deleted", "DELETE FROM t WHERE id < 3", []string{"3|bern", "7|new"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -85,10 +85,10 @@ func (p *parser) createTable() Statement {
 }
 
 func (p *parser) column(ids *int) Column {
-	c := Column{Name: p.ident("a column")}
 	if p.isWord("primary") || p.isWord("unique") || p.isWord("foreign") || p.isWord("constraint") || p.isWord("check") {
 		p.refuse("an Iceberg table has no constraints but NOT NULL")
 	}
+	c := Column{Name: p.ident("a column")}
 	c.Type = p.columnType(ids)
 	c.Required, c.Doc = p.columnTail()
 	return c
