@@ -34,7 +34,8 @@ func finisherScenes(kind kindOfLane, rounds int) []scene {
 			proves: "a worker's DELETE comes when another has repaired the same torn insert, and not yet written its marker",
 		},
 		{name: "torn, and inserted again", play: torn, guard: guard.Token},
-		{name: "another's insert has only begun", play: onlyBegun, guard: guard.Twice, untouched: true},
+		{name: "another's insert has only begun", play: onlyBegun, rare: 3, guard: guard.Twice, untouched: true},
+		{name: "rows lost before the first marker", play: lostBeforeMarker, guard: guard.Whole},
 	}
 	for i := range all {
 		all[i].kind = kind
@@ -66,6 +67,27 @@ func killedBeforeMarker(ctx context.Context, l *lane, s *sight) error {
 			}
 			s.hit = rows == l.events.Rows()
 			return kill(ctx, l, child, s)
+		},
+	}, s)
+}
+
+// lostBeforeMarker: the coordinator's insert was acknowledged, and half of the
+// rows are lost when its marker comes.
+func lostBeforeMarker(ctx context.Context, l *lane, s *sight) error {
+	net, err := byteproxy.Listen(ctx, l.far.Addr())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = net.Close() }() // its listener is all that could fail
+	rule := beforeMarker(net)
+	return l.act(ctx, cell{
+		plan: plan.Plan{Work: l.work()}, ways: l.through(net),
+		beside: func(ctx context.Context, l *lane, child *rig.Child, s *sight) error {
+			defer rule.Release()
+			if err := met(ctx, rule, child); err != nil || !rule.Met() {
+				return err
+			}
+			return l.tear(ctx, s)
 		},
 	}, s)
 }
@@ -263,5 +285,8 @@ func onlyBegun(ctx context.Context, l *lane, s *sight) error {
 		return err
 	}
 	s.hit = w.end()
-	return <-insert
+	if err := <-insert; err != nil {
+		s.hit = false // it took so long that the worker has ended it
+	}
+	return l.quiet(ctx)
 }
