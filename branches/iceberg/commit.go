@@ -48,7 +48,7 @@ func never(err error) string {
 	if branches.IsUnknown(err) {
 		return ""
 	}
-	for _, proof := range []error{change.ErrGone, change.ErrNever, change.ErrReplaced} {
+	for _, proof := range []error{change.ErrGone, change.ErrNever, change.ErrReplaced, change.ErrRedo} {
 		if errors.Is(err, proof) {
 			return err.Error()
 		}

@@ -22,6 +22,7 @@ import (
 type rewrite struct {
 	statement redoStatement
 	where     *icesql.Predicate
+	fresh     bool // it makes values that were not there
 	// changed gives what stands in a file after the statement.
 	changed func(ctx context.Context, batch arrow.RecordBatch, mask icesql.Mask) (arrow.RecordBatch, error)
 }
@@ -31,7 +32,7 @@ func bindDelete(d *icesql.Delete, schema *lib.Schema, args []driver.NamedValue) 
 	if err != nil {
 		return nil, err
 	}
-	return newRewrite(d, args, where, remaining)
+	return newRewrite(d, args, where, false, remaining)
 }
 
 // remaining are the rows that a DELETE leaves: those for which its condition is
@@ -53,14 +54,14 @@ func bindUpdate(u *icesql.Update, schema *lib.Schema, args []driver.NamedValue) 
 	if err != nil {
 		return nil, err
 	}
-	return newRewrite(u, args, plan.Predicate(), plan.Apply)
+	return newRewrite(u, args, plan.Predicate(), true, plan.Apply)
 }
 
-func newRewrite(text fmt.Stringer, args []driver.NamedValue, where *icesql.Predicate,
+func newRewrite(text fmt.Stringer, args []driver.NamedValue, where *icesql.Predicate, fresh bool,
 	changed func(context.Context, arrow.RecordBatch, icesql.Mask) (arrow.RecordBatch, error),
 ) (*rewrite, error) {
 	encoded, err := icesql.EncodeArgs(args)
-	return &rewrite{redoStatement{SQL: text.String(), Args: encoded}, where, changed}, err
+	return &rewrite{redoStatement{SQL: text.String(), Args: encoded}, where, fresh, changed}, err
 }
 
 // rewrite carries a statement out on what the unit sees: every file that holds a
@@ -150,7 +151,7 @@ func (w *work) rewriteFile(ctx context.Context, r *rewrite, task table.FileScanT
 	if hits == 0 || len(left) == 0 {
 		return hits, nil, nil
 	}
-	files, err = w.writer.Write(ctx, left)
+	files, err = w.writer.Write(ctx, left, r.fresh)
 	return hits, files, w.refused(err)
 }
 

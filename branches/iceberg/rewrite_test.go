@@ -169,6 +169,43 @@ func TestConflictAfterDecision(t *testing.T) {
 	}
 }
 
+// What a peer has left is nothing that the statements can be done on: a heuristic
+// outcome, and nothing of the unit is there.
+func TestConflictThatCannotBeRedone(t *testing.T) {
+	b := newBed(t, icetest.SQLite, cities, "INSERT INTO t VALUES (1, 'oslo')")
+	u := b.staged("INSERT INTO t VALUES (7, 'new')", "UPDATE t SET id = 2 WHERE city = 'oslo'")
+	change := b.load("t").NewTransaction()
+	if err := change.UpdateSchema(true, true).DeleteColumn([]string{"city"}).Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := change.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	err := b.store.Finish(t.Context(), u.ref())
+	if h, ok := errors.AsType[*branches.Heuristic](err); !ok || h.Committed {
+		t.Errorf("finish = %v, want a Heuristic", err)
+	}
+	b.want("SELECT id FROM t", "1")
+}
+
+// The snapshots since a unit was staged have expired, but the files that it replaces
+// are still there: it was not applied, and its statements may be done again.
+func TestConflictAfterExpiry(t *testing.T) {
+	b := newBed(t, icetest.SQLite, "CREATE TABLE t (k string, n long)", "INSERT INTO t VALUES ('a', 1)")
+	u := b.staged("UPDATE t SET n = n + 1 WHERE k = 'a'")
+	b.exec("INSERT INTO t VALUES ('a', 5)")
+	b.expire(true)
+	for entry := range b.load("t").Metadata().PreviousFiles() {
+		b.remove(entry.MetadataFile)
+	}
+	for range 2 {
+		if err := b.store.Finish(t.Context(), u.ref()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.want("SELECT k, n FROM t", "a|2", "a|6")
+}
+
 // The schema changes under a staged unit.
 func TestSchemaChanged(t *testing.T) {
 	b := newBed(t, icetest.SQLite, cities, "INSERT INTO t VALUES (1, 'oslo')")

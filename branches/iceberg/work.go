@@ -155,7 +155,7 @@ func (w *work) write(ctx context.Context, batches []arrow.RecordBatch) ([]lib.Da
 	for _, b := range batches {
 		b.Retain()
 	}
-	files, err := w.writer.Write(ctx, batches)
+	files, err := w.writer.Write(ctx, batches, true)
 	return files, w.refused(err)
 }
 

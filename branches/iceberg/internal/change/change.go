@@ -87,6 +87,8 @@ var (
 	ErrNever = errors.New("this unit was given up: it was settled by another")
 	// ErrApplied: the unit is in the table before its time.
 	ErrApplied = errors.New("a snapshot of this unit stands: the unit comes twice, or two stores share the namespace")
+	// ErrRedo: what a peer has left is nothing that the statements can be done on.
+	ErrRedo = errors.New("the unit's statements cannot be done again")
 	// ErrTooLate: nobody can tell whether the change was applied.
 	ErrTooLate = errors.New("the table's history has expired since the unit was staged, so that nobody can tell whether it was applied")
 )

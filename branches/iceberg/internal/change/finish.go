@@ -107,6 +107,12 @@ type plan struct {
 	made        []iceberg.DataFile // written for this attempt alone
 }
 
+// kinded is an error of a statement: it says itself whether another try may help.
+type kinded interface {
+	error
+	Kind() branches.Kind
+}
+
 func (f *Finisher) plan(ctx context.Context, tbl *table.Table, c *Change, verdict Verdict, decided bool) (plan, error) {
 	remove, err := c.Precheck(ctx, tbl)
 	if err != nil && !(decided && errors.Is(err, ErrConflict)) {
@@ -118,7 +124,10 @@ func (f *Finisher) plan(ctx context.Context, tbl *table.Table, c *Change, verdic
 	}
 	if !verdict.Complete {
 		// Done twice, an UPDATE of c to c + 1 would add two.
-		return plan{}, fmt.Errorf("%w: %w", ErrTooLate, err)
+		whole, lookErr := c.untouched(ctx, tbl)
+		if lookErr != nil || !whole {
+			return plan{}, errors.Join(fmt.Errorf("%w: %w", ErrTooLate, err), lookErr)
+		}
 	}
 	var inserted []File
 	for _, file := range c.Add {
@@ -132,6 +141,9 @@ func (f *Finisher) plan(ctx context.Context, tbl *table.Table, c *Change, verdic
 	}
 	redone, err := f.Redo(ctx, tbl, c)
 	if err != nil {
+		if refused, ok := errors.AsType[kinded](err); ok && refused.Kind() == branches.Permanent {
+			err = fmt.Errorf("%w: %w", ErrRedo, err)
+		}
 		return plan{}, fmt.Errorf("do the statements again: %w", err)
 	}
 	return plan{add: append(add, redone.Add...), remove: redone.Remove, made: redone.Add}, nil
@@ -184,11 +196,21 @@ func (f *Finisher) send(ctx context.Context, tbl *table.Table, tx *table.Transac
 	switch {
 	case err == nil:
 		return nil
-	case IsConflict(err), full(err):
-		dropAttempt(ctx, tbl, commit.Updates)
-		return err
+	case !IsConflict(err) && !full(err):
+		return branches.Unknown(err)
 	}
-	return branches.Unknown(err)
+	// A refusal may be the answer to a second delivery of what the first one did,
+	// and a disk may be full only after the new name was there.
+	made, ok := attempted(commit.Updates)
+	now, loadErr := f.Catalog.Load(ctx, commit.Identifier)
+	switch {
+	case !ok, loadErr != nil:
+		return branches.Unknown(errors.Join(err, loadErr))
+	case now.Metadata().SnapshotByID(made.SnapshotID) != nil:
+		return nil
+	}
+	dropAttempt(ctx, tbl, made)
+	return err
 }
 
 // full: the metadata file could not be written, and the catalog was not asked.

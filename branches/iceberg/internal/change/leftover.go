@@ -15,33 +15,38 @@ import (
 	"github.com/rhizodat/rhizodat-go/branches"
 )
 
-// dropAttempt removes the manifests of a commit that was certainly refused. What
-// it cannot remove is left to the cleanup of orphan files.
-func dropAttempt(ctx context.Context, tbl *table.Table, updates []table.Update) {
-	io, err := tbl.FS(ctx)
-	if err != nil {
-		return
-	}
+// attempted is the snapshot that a commit would add.
+func attempted(updates []table.Update) (table.Snapshot, bool) {
 	for _, u := range updates {
 		if u.Action() != table.UpdateAddSnapshot {
 			continue
 		}
 		text, err := json.Marshal(u)
 		var made struct{ Snapshot table.Snapshot }
-		if err != nil || json.Unmarshal(text, &made) != nil {
-			continue
+		if err == nil && json.Unmarshal(text, &made) == nil && made.Snapshot.SnapshotID != 0 {
+			return made.Snapshot, true
 		}
-		manifests, err := made.Snapshot.Manifests(io)
-		if err != nil {
-			continue
-		}
-		for _, m := range manifests {
-			if m.SnapshotID() == made.Snapshot.SnapshotID { // the others are the head's own
-				_ = io.Remove(m.FilePath())
-			}
-		}
-		_ = io.Remove(made.Snapshot.ManifestList)
 	}
+	return table.Snapshot{}, false
+}
+
+// dropAttempt removes the manifests of a commit that was certainly refused. What
+// it cannot remove is left to the cleanup of orphan files.
+func dropAttempt(ctx context.Context, tbl *table.Table, made table.Snapshot) {
+	io, err := tbl.FS(ctx)
+	if err != nil {
+		return
+	}
+	manifests, err := made.Manifests(io)
+	if err != nil {
+		return
+	}
+	for _, m := range manifests {
+		if m.SnapshotID() == made.SnapshotID { // the others are the head's own
+			_ = io.Remove(m.FilePath())
+		}
+	}
+	_ = io.Remove(made.ManifestList)
 }
 
 // discard removes data files that no snapshot can ever name.

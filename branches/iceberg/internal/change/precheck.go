@@ -56,55 +56,75 @@ func (c *Change) fits(tbl *table.Table) error {
 	if then == nil {
 		return fmt.Errorf("%w: schema %d is gone", ErrSchema, c.Schema)
 	}
-	if len(c.Remove) > 0 {
-		// The rewritten files lack a column that was added since, and with it
-		// the values that peers have written there.
-		return fmt.Errorf("%w: its schema was changed", ErrConflict)
-	}
 	for _, f := range now.Fields() {
 		if _, had := then.FindFieldByID(f.ID); !had && f.Required && f.InitialDefault == nil {
 			return fmt.Errorf("%w: the required column %q was added", ErrSchema, f.Name)
 		}
 	}
+	if len(c.Remove) > 0 {
+		// The rewritten files lack a column that was added since, and with it
+		// the values that peers have written there.
+		return fmt.Errorf("%w: its schema was changed", ErrConflict)
+	}
 	return nil
 }
 
-// live finds the replaced files in the table's head.
+// live finds the replaced files in the table's head. Rows of them that were deleted
+// since are a conflict like a file that is gone.
 func (c *Change) live(ctx context.Context, tbl *table.Table, head *table.Snapshot) ([]iceberg.DataFile, error) {
+	live, deletes, err := c.find(ctx, tbl, head)
+	if err != nil {
+		return nil, err
+	}
+	if len(live) != len(c.Remove) {
+		return nil, fmt.Errorf("%w: %d of the %d replaced files were replaced by a peer", ErrConflict, len(c.Remove)-len(live), len(c.Remove))
+	}
+	if base := tbl.Metadata().SnapshotByID(c.Base); deletes > 0 && (base == nil || deletes > base.SequenceNumber) {
+		return nil, fmt.Errorf("%w: rows were deleted since", ErrConflict)
+	}
+	return live, nil
+}
+
+// find also returns the latest sequence number of a manifest of deletes.
+func (c *Change) find(ctx context.Context, tbl *table.Table, head *table.Snapshot) (live []iceberg.DataFile, deletes int64, err error) {
 	wanted := map[string]bool{}
 	for _, f := range c.Remove {
 		wanted[f.Path] = true
 	}
 	io, err := tbl.FS(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	manifests, err := head.Manifests(io)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	base := tbl.Metadata().SnapshotByID(c.Base)
-	var live []iceberg.DataFile
 	for _, m := range manifests {
 		if m.ManifestContent() == iceberg.ManifestContentDeletes {
-			if base == nil || m.SequenceNum() > base.SequenceNumber {
-				return nil, fmt.Errorf("%w: rows were deleted since", ErrConflict)
-			}
+			deletes = max(deletes, m.SequenceNum())
 			continue
 		}
 		for e, err := range m.Entries(io, true) {
 			if err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			if df := e.DataFile(); wanted[df.FilePath()] {
 				live = append(live, df)
 			}
 		}
 	}
-	if len(live) != len(wanted) {
-		return nil, fmt.Errorf("%w: %d of the %d replaced files were replaced by a peer", ErrConflict, len(wanted)-len(live), len(wanted))
+	return live, deletes, nil
+}
+
+// untouched reports whether every replaced file is still in the table: then the
+// change was not applied, whatever has expired.
+func (c *Change) untouched(ctx context.Context, tbl *table.Table) (bool, error) {
+	head := tbl.CurrentSnapshot()
+	if head == nil {
+		return false, nil
 	}
-	return live, nil
+	live, _, err := c.find(ctx, tbl, head)
+	return err == nil && len(live) == len(c.Remove), err
 }
 
 // noneAppended reports whether no peer has appended a file that may hold a row

@@ -25,10 +25,10 @@ type Writer struct {
 	Failed bool     // a write has failed: parts of files may stand
 }
 
-// Write writes rows and returns their files. It releases the batches. A value that
-// the table's partitions cannot hold is a *PartitionError, before anything is
-// written.
-func (w *Writer) Write(ctx context.Context, batches []arrow.RecordBatch) ([]iceberg.DataFile, error) {
+// Write writes rows and returns their files. It releases the batches. With fresh
+// rows a value that the table's partitions cannot hold is a *PartitionError, before
+// anything is written; rows that are only moved have been there before.
+func (w *Writer) Write(ctx context.Context, batches []arrow.RecordBatch, fresh bool) ([]iceberg.DataFile, error) {
 	defer release(batches)
 	// The names of a unit's files follow from its id: a unit that comes twice would
 	// overwrite the files of the first, which a snapshot may name.
@@ -39,9 +39,11 @@ func (w *Writer) Write(ctx context.Context, batches []arrow.RecordBatch) ([]iceb
 		return nil, ErrNever
 	case Pending, Vanished:
 	}
-	for _, b := range batches {
-		if err := CheckPartitions(w.Table, b, w.Objects); err != nil {
-			return nil, err
+	if fresh {
+		for _, b := range batches {
+			if err := CheckPartitions(w.Table, b, w.Objects); err != nil {
+				return nil, err
+			}
 		}
 	}
 	groups, err := apart(ctx, w.Table, batches)
