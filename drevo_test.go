@@ -409,7 +409,7 @@ func TestDrevoAlone(t *testing.T) {
 		attempts++
 		_, err := tx.ExecContext(ctx, "CREATE (:A)")
 		if attempts == 1 {
-			g.Exec(t, "CREATE (:B)")
+			g.Exec(t, "CREATE (:B)") //nolint:contextcheck // drevotest has a context of its own
 		}
 		return err
 	})

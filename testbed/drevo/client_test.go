@@ -64,6 +64,9 @@ func (d *db) session() neo4j.SessionWithContext {
 	return s
 }
 
+// onePerPool makes a driver use one connection for everything.
+func onePerPool(c *config.Config) { c.MaxConnectionPoolSize = 1 }
+
 type rows = [][]any
 
 // try runs one autocommit statement in a session of its own.

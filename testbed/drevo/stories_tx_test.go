@@ -9,10 +9,7 @@ import (
 	"time"
 
 	"github.com/neo4j/neo4j-go-driver/v5/neo4j"
-	"github.com/neo4j/neo4j-go-driver/v5/neo4j/config"
 )
-
-func onePerPool(c *config.Config) { c.MaxConnectionPoolSize = 1 }
 
 func txStories() []telling {
 	return []telling{
