@@ -140,26 +140,25 @@ func newColumn(c tableColumn, server *column.ServerContext) (made column.Interfa
 	return column.Type(wire(c.typ)).Column(c.name, server)
 }
 
-// check turns a row into what the columns take. Nothing is kept of it.
-func (l *rowList) check(row []any) ([]any, error) {
+// check turns a row into what the columns take, in checked. Nothing is kept of it.
+func (l *rowList) check(row, checked []any) error {
 	if len(row) != len(l.columns) {
-		return nil, (&Error{
+		return (&Error{
 			Store: l.store.name, Doing: "insert into " + l.table.name.String(),
 			Cause: fmt.Sprintf("%d values for %d columns", len(row), len(l.columns)),
 		}).because(branches.Permanent)
 	}
-	checked := make([]any, len(row))
 	for i, v := range row {
 		value, err := l.types[i].check(v)
 		if err == nil && l.types[i].trial {
 			err = l.try(i, value)
 		}
 		if err != nil {
-			return nil, &ValueError{Table: l.table.name.String(), Column: l.columns[i].name, Type: l.columns[i].typ, Value: v, Err: err}
+			return &ValueError{Table: l.table.name.String(), Column: l.columns[i].name, Type: l.columns[i].typ, Value: v, Err: err}
 		}
 		checked[i] = value
 	}
-	return checked, nil
+	return nil
 }
 
 // try appends a value to a column that is thrown away.

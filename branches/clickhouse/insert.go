@@ -71,8 +71,8 @@ func (b *Branch) insertInto(ctx context.Context, name tableName, in *chsql.Inser
 	if err != nil {
 		return 0, err
 	}
-	for i, row := range rows {
-		if rows[i], err = list.check(row); err != nil {
+	for _, row := range rows {
+		if err := list.check(row, row); err != nil {
 			return 0, err
 		}
 	}
@@ -147,6 +147,7 @@ func (b *Branch) bulk(ctx context.Context, list *rowList, next func() ([]any, er
 }
 
 func (b *Branch) take(ctx context.Context, list *rowList, next func() ([]any, error)) (int64, error) {
+	checked := make([]any, len(list.columns))
 	for n := int64(0); ; n++ {
 		if err := ctx.Err(); err != nil {
 			return 0, err
@@ -155,8 +156,7 @@ func (b *Branch) take(ctx context.Context, list *rowList, next func() ([]any, er
 		if err != nil || row == nil {
 			return n, err
 		}
-		checked, err := list.check(row)
-		if err != nil {
+		if err := list.check(row, checked); err != nil {
 			return 0, err
 		}
 		if err := list.add(&b.buffer, checked); err != nil {

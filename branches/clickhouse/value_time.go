@@ -67,11 +67,20 @@ func checkDateTime(zone *time.Location) checker {
 		if err != nil {
 			return nil, err
 		}
-		if t = t.Truncate(time.Second); t.Before(timeFirst) || t.After(timeLast) {
+		cut := t.Truncate(time.Second)
+		if cut.Before(timeFirst) || cut.After(timeLast) {
 			return nil, errRange
 		}
-		return t, nil
+		return unlessSame(v, cut), nil
 	}
+}
+
+// unlessSame hands v back where it is the instant t already.
+func unlessSame(v any, t time.Time) any {
+	if given, ok := v.(time.Time); ok && given.Equal(t) {
+		return v
+	}
+	return t
 }
 
 // tick is the duration of one unit of a column of that precision.
@@ -92,10 +101,11 @@ func checkDateTime64(precision int, zone *time.Location) checker {
 		if err != nil {
 			return nil, err
 		}
-		if t = t.Truncate(unit); t.Before(time64First) || t.After(time64Last) {
+		cut := t.Truncate(unit)
+		if cut.Before(time64First) || cut.After(time64Last) {
 			return nil, errRange
 		}
-		return t, nil
+		return unlessSame(v, cut), nil
 	}
 }
 
