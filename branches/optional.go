@@ -137,6 +137,13 @@ type Cleaner interface {
 	RemoveMarkersBefore(ctx context.Context, t time.Time, keep []TxnID, limit int) (int, error)
 }
 
+// Describer is a store that can say what a payload of its own holds.
+type Describer interface {
+	// Describe tells in lines of text what Finish would do for ref, and what has
+	// become of it so far. It changes nothing, and shows no values of rows.
+	Describe(ctx context.Context, ref Ref) ([]string, error)
+}
+
 // Pinger is a session that can prove it is alive.
 type Pinger interface {
 	Ping(ctx context.Context) error

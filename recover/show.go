@@ -39,6 +39,9 @@ type BranchStory struct {
 	Marker   string `json:"marker"`            // applied, never, absent, unknown
 	Problem  string `json:"problem,omitempty"` // why the store could not be asked
 
+	// Work is what the payload holds, in the store's words.
+	Work []string `json:"work,omitempty"`
+
 	listed    *branches.Prepared
 	fate      branches.Fate
 	reachable bool
@@ -80,6 +83,7 @@ func (w *Worker) Show(ctx context.Context, txn branches.TxnID) (Story, error) {
 			Store: b.Store, GID: b.GID, TwoPhase: b.TwoPhase, Payload: len(b.Payload), Outcome: b.Outcome, Reason: b.Reason,
 		}
 		p.ask(ctx, txn, &told)
+		p.describe(ctx, rec, b, &told)
 		story.Branches = append(story.Branches, told)
 	}
 	story.tell(p, rec)
@@ -126,4 +130,25 @@ func (p *pass) ask(ctx context.Context, txn branches.TxnID, b *BranchStory) {
 			b.TwoPhase = true
 		}
 	}
+}
+
+// describe asks the store what a branch's payload holds.
+func (p *pass) describe(ctx context.Context, rec journal.Record, b journal.Branch, told *BranchStory) {
+	s := p.stores[b.Store]
+	if len(b.Payload) == 0 || s == nil || !told.reachable {
+		return
+	}
+	able, ok := s.store.(branches.Describer)
+	if !ok {
+		return
+	}
+	limit, cancel := context.WithTimeout(ctx, p.w.cfg.StoreTimeout)
+	defer cancel()
+	lines, err := able.Describe(limit, branches.Ref{
+		Txn: rec.Txn, Store: b.Store, GID: b.GID, TwoPhase: b.TwoPhase, TxTime: rec.TxTime, Payload: b.Payload,
+	})
+	if err != nil {
+		lines = []string{"its payload cannot be described: " + err.Error()}
+	}
+	told.Work = lines
 }

@@ -188,3 +188,26 @@ func TestDamagedPayload(t *testing.T) {
 		t.Errorf("a rolled back unit leaves files: %q", got)
 	}
 }
+
+// A payload is told in words: files, sizes, and the snapshot when there is one.
+func TestDescribe(t *testing.T) {
+	b := newBed(t, icetest.SQLite, cities, "INSERT INTO t VALUES (1, 'oslo')")
+	u := b.staged("INSERT INTO t VALUES (2, 'riga'), (3, 'bern')", "DELETE FROM t WHERE id = 1")
+	for _, want := range [][]string{
+		{"table ns.t: adds 1 files of 2 rows", "replaces 1 files of 1 rows", "it began on snapshot ", "not committed yet"},
+		{"committed in snapshot "},
+	} {
+		lines, err := b.store.Describe(t.Context(), u.ref())
+		if err != nil || len(lines) != 1 {
+			t.Fatalf("%q, %v", lines, err)
+		}
+		for _, part := range want {
+			if !strings.Contains(lines[0], part) {
+				t.Errorf("%q lacks %q", lines[0], part)
+			}
+		}
+		if err := b.store.Finish(t.Context(), u.ref()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

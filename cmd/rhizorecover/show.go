@@ -76,6 +76,15 @@ func printStory(s *session, st recovery.Story) error {
 			return err
 		}
 	}
+	for _, b := range st.Branches {
+		if len(b.Work) == 0 {
+			continue
+		}
+		say(s.out, "\nPayload of %s:\n", b.Store)
+		for _, line := range b.Work {
+			say(s.out, "%s\n", wrap(line, s.width, "  "))
+		}
+	}
 	for _, r := range st.Remarks {
 		say(s.out, "\n%s, %s:\n%s\n", time.UnixMilli(r.AtMS).UTC().Format(time.RFC3339), r.Who, wrap(r.Text, s.width, "  "))
 	}
