@@ -14,9 +14,10 @@ import (
 // Expiry is judged inside the statement by the journal's own clock, never by a
 // caller's "now": a row with an expiry e is lapsed once now >= e.
 //
-// The first call of either method proves the primitive by [Probe] and refuses
-// the journal with *Unfit where it does not hold. What it returns is safe for
-// concurrent use, and lives as long as the journal.
+// Before the first write of either the primitive is proved by [Probe], and the
+// journal refused with *Unfit where it does not hold; who only reads is not asked
+// for the right to write. What the methods return is safe for concurrent use, and
+// lives as long as the journal.
 type Conditional interface {
 	Leases(ctx context.Context) (Leases, error)
 	Steps(ctx context.Context) (Steps, error)

@@ -61,6 +61,8 @@ type cli struct {
 	Show       showCmd       `cmd:"" help:"Tell the story of one transaction: what happened, what will happen, and why."`
 	Compact    compactCmd    `cmd:"" help:"Remove final records and markers past retain."`
 	Archive    archiveCmd    `cmd:"" help:"Look into an archive of removed records (compact --archive)."`
+	Leases     leasesCmd     `cmd:"" help:"List the leases: who holds what, under which fence."`
+	Steps      stepsCmd      `cmd:"" help:"List once-only steps: claimed, lapsed, recorded."`
 	Resolve    resolveCmd    `cmd:"" help:"Keep a person's decision about a branch that recovery cannot end."`
 	Adopt      adoptCmd      `cmd:"" help:"Say that a store or journal which is not as the other knows it is meant."`
 	Doctor     doctorCmd     `cmd:"" help:"Examine the set-up of the journal and of every store."`

@@ -11,7 +11,7 @@ import (
 
 func TestHelp(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"", "init", "run", "once", "status", "list", "show", "compact", "archive", "resolve", "adopt", "doctor", "completion"} {
+	for _, name := range []string{"", "init", "run", "once", "status", "list", "show", "compact", "archive", "leases", "steps", "resolve", "adopt", "doctor", "completion"} {
 		args := strings.Fields(name + " --help")
 		got := call(t, "", "", args...)
 		if got.code != 0 || got.err != "" {

@@ -89,8 +89,8 @@ func manualGrants(t *testing.T, roles map[string]string) map[string]string {
 		}
 		grants[m[1]] = text
 	}
-	if len(grants) != 3 {
-		t.Fatalf("the manual has grants for %d places, want 3", len(grants))
+	if len(grants) != 4 {
+		t.Fatalf("the manual has grants for %d places, want 4", len(grants))
 	}
 	return grants
 }

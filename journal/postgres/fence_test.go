@@ -211,9 +211,9 @@ func TestUnfitJournalIsRefused(t *testing.T) {
 			j, dsn := installed(t, cluster)
 			cluster.Exec(t, dsn, spoil)
 			for range 2 {
-				_, err := j.(journal.Conditional).Leases(t.Context())
+				_, _, err := leasesOf(t, j).Acquire(t.Context(), journal.LeaseRequest{Name: "p", Holder: "a", Token: "t", TTL: time.Minute})
 				if unfit, ok := errors.AsType[*journal.Unfit](err); !ok || unfit.Check == "" {
-					t.Errorf("Leases: %v, want *Unfit", err)
+					t.Errorf("Acquire: %v, want *Unfit", err)
 				}
 			}
 			active(t, session(t, j)) // what needs none of it goes on

@@ -23,18 +23,18 @@ type RowLocks struct {
 }
 
 // Leases implements journal.Conditional.
-func (j *Journal) Leases(ctx context.Context) (journal.Leases, error) {
-	return leases{j}, wrap("open leases", j.prove(ctx))
-}
+func (j *Journal) Leases(context.Context) (journal.Leases, error) { return leases{j: j}, nil }
 
 // Steps implements journal.Conditional.
-func (j *Journal) Steps(ctx context.Context) (journal.Steps, error) {
-	return steps{j}, wrap("open steps", j.prove(ctx))
-}
+func (j *Journal) Steps(context.Context) (journal.Steps, error) { return steps{j: j}, nil }
 
-// prove probes the conditional writes, once. A journal that commits and keeps
-// neither leases nor steps is never asked.
-func (j *Journal) prove(ctx context.Context) error {
+// prove probes the conditional writes before the first of them. A journal that
+// commits and keeps neither leases nor steps is never asked. probing is the
+// probe itself.
+func (j *Journal) prove(ctx context.Context, probing bool) error {
+	if probing {
+		return nil
+	}
 	select {
 	case j.proving <- struct{}{}:
 		defer func() { <-j.proving }()
@@ -44,7 +44,7 @@ func (j *Journal) prove(ctx context.Context) error {
 	if j.proved {
 		return nil
 	}
-	if err := journal.Probe(ctx, leases{j}, steps{j}); err != nil {
+	if err := journal.Probe(ctx, leases{j, true}, steps{j, true}); err != nil {
 		return err
 	}
 	j.proved = true
@@ -68,7 +68,10 @@ func attempt(ctx context.Context, conn Conn, s Stmt) ([]any, journal.Answer, err
 }
 
 // attempt attempts a statement without RETURNING over a place of its own.
-func (j *Journal) attempt(ctx context.Context, stmt func(*statements) Stmt) (answer journal.Answer, err error) {
+func (j *Journal) attempt(ctx context.Context, probing bool, stmt func(*statements) Stmt) (answer journal.Answer, err error) {
+	if err := j.prove(ctx, probing); err != nil {
+		return journal.AnswerUnknown, err
+	}
 	err = j.with(ctx, func(conn Conn, q *statements) (err error) {
 		_, answer, err = attempt(ctx, conn, stmt(q))
 		return err
@@ -93,12 +96,16 @@ func (j *Journal) keep(ctx context.Context, f func(conn Conn, q *statements) err
 
 // renew runs a renewal of n rows, and where some were left out asks why: each
 // row of why is a key, and whether what was to be renewed still stands there.
-func (j *Journal) renew(ctx context.Context, n int, index func(row []any) (int, error), renew, why func(*statements) Stmt) ([]journal.Answer, error) {
+func (j *Journal) renew(ctx context.Context, probing bool, n int, index func(row []any) (int, error), renew, why func(*statements) Stmt) ([]journal.Answer, error) {
 	answers := make([]journal.Answer, n)
 	if n == 0 {
 		return answers, nil
 	}
-	err := j.keep(ctx, func(conn Conn, q *statements) error {
+	err := j.prove(ctx, probing)
+	if err != nil {
+		return answers, err
+	}
+	err = j.keep(ctx, func(conn Conn, q *statements) error {
 		res, err := single(ctx, conn, Forced, renew(q))
 		if err != nil {
 			return err

@@ -10,7 +10,10 @@ import (
 )
 
 // leases keeps dat_lease.
-type leases struct{ j *Journal }
+type leases struct {
+	j       *Journal
+	probing bool
+}
 
 var _ journal.Leases = leases{}
 
@@ -50,6 +53,9 @@ func (q *statements) leases() {
 
 // Acquire implements journal.Leases.
 func (l leases) Acquire(ctx context.Context, r journal.LeaseRequest) (stands journal.Lease, answer journal.Answer, err error) {
+	if err = l.j.prove(ctx, l.probing); err != nil {
+		return stands, answer, wrap("acquire lease", err)
+	}
 	err = l.j.with(ctx, func(conn Conn, q *statements) error {
 		row, a, err := attempt(ctx, conn, Ask(q.lease.acquire, r.Name, r.Holder, r.Token, r.TTL.Milliseconds()))
 		if err != nil {
@@ -86,7 +92,7 @@ func (l leases) Renew(ctx context.Context, list []journal.LeaseRenewal) ([]journ
 	if err != nil {
 		return make([]journal.Answer, len(list)), wrap("renew leases", err)
 	}
-	answers, err := l.j.renew(ctx, len(list), func(row []any) (int, error) {
+	answers, err := l.j.renew(ctx, l.probing, len(list), func(row []any) (int, error) {
 		fence, err := asInt[journal.Fence](row[1])
 		if err != nil {
 			return 0, err
@@ -101,7 +107,7 @@ func (l leases) Renew(ctx context.Context, list []journal.LeaseRenewal) ([]journ
 
 // Release implements journal.Leases.
 func (l leases) Release(ctx context.Context, lease journal.Lease) (journal.Answer, error) {
-	a, err := l.j.attempt(ctx, func(q *statements) Stmt {
+	a, err := l.j.attempt(ctx, l.probing, func(q *statements) Stmt {
 		return Do(q.lease.release, lease.Name, lease.Token, int64(lease.Fence))
 	})
 	return a, wrap("release lease", err)

@@ -12,7 +12,10 @@ import (
 )
 
 // steps keeps dat_step.
-type steps struct{ j *Journal }
+type steps struct {
+	j       *Journal
+	probing bool
+}
 
 var (
 	_ journal.Steps      = steps{}
@@ -75,6 +78,9 @@ func (s steps) Claim(ctx context.Context, r journal.StepRequest) (stands journal
 	if r.Replaces != "" {
 		replaces = r.Replaces
 	}
+	if err = s.j.prove(ctx, s.probing); err != nil {
+		return stands, answer, wrap("claim step", err)
+	}
 	err = s.j.with(ctx, func(conn Conn, q *statements) error {
 		row, a, err := attempt(ctx, conn, Ask(q.step.claim,
 			r.Key.Execution, r.Key.Label, r.Key.Input, r.Holder, r.Token, r.TTL.Milliseconds(), replaces))
@@ -113,7 +119,7 @@ func (s steps) Renew(ctx context.Context, list []journal.StepRenewal) ([]journal
 	if err != nil {
 		return make([]journal.Answer, len(list)), wrap("renew steps", err)
 	}
-	answers, err := s.j.renew(ctx, len(list), func(row []any) (int, error) {
+	answers, err := s.j.renew(ctx, s.probing, len(list), func(row []any) (int, error) {
 		key := journal.StepKey{Execution: asText(row[0]), Label: asText(row[1]), Input: asText(row[2])}
 		return asked(slices.IndexFunc(list, func(r journal.StepRenewal) bool {
 			return r.Key == key && r.Token == asText(row[3])
@@ -125,7 +131,7 @@ func (s steps) Renew(ctx context.Context, list []journal.StepRenewal) ([]journal
 
 // Record implements journal.Steps.
 func (s steps) Record(ctx context.Context, r journal.StepRecord) (journal.Answer, error) {
-	a, err := s.j.attempt(ctx, func(q *statements) Stmt { return q.recordStep(r, q.step.record) })
+	a, err := s.j.attempt(ctx, s.probing, func(q *statements) Stmt { return q.recordStep(r, q.step.record) })
 	return a, wrap("record step", err)
 }
 
@@ -137,7 +143,7 @@ func (q *statements) recordStep(r journal.StepRecord, text string, more ...any) 
 
 // Release implements journal.Steps.
 func (s steps) Release(ctx context.Context, k journal.StepKey, token string) (journal.Answer, error) {
-	a, err := s.j.attempt(ctx, func(q *statements) Stmt {
+	a, err := s.j.attempt(ctx, s.probing, func(q *statements) Stmt {
 		return Do(q.step.release, k.Execution, k.Label, k.Input, token)
 	})
 	return a, wrap("release step", err)
