@@ -138,7 +138,7 @@ func (p *pass) describe(ctx context.Context, rec journal.Record, b journal.Branc
 	if len(b.Payload) == 0 || s == nil || !told.reachable {
 		return
 	}
-	able, ok := s.store.(branches.Describer)
+	able, ok := p.w.cfg.Stores[b.Store].(branches.Describer) // s.store is a wrapper
 	if !ok {
 		return
 	}
