@@ -22,16 +22,16 @@ func TestKilledAtRandom(t *testing.T) {
 	const writers, kills, between = 4, 8, 4
 	cluster := drevotest.Own(t)
 	g, store := installed(t, cluster)
-	w := &world{store: store, took: map[branches.TxnID]bool{}}
+	w := &world{t: t, store: store, took: map[branches.TxnID]bool{}}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var all sync.WaitGroup
 	var over atomic.Bool
 	for n := range writers {
 		all.Go(func() {
-			dice := rand.New(rand.NewPCG(7, uint64(n))) //nolint:gosec // a test's dice
+			dice := rand.New(rand.NewPCG(7, uint64(n)))
 			for !over.Load() && ctx.Err() == nil {
-				w.unit(t, ctx, dice)
+				w.unit(ctx, dice)
 			}
 		})
 	}
@@ -63,6 +63,7 @@ func TestKilledAtRandom(t *testing.T) {
 
 // world is what the coordinators know.
 type world struct {
+	t     *testing.T
 	store *drevo.Store
 	lost  atomic.Int64
 	done  atomic.Int64 // units that took effect
@@ -72,17 +73,17 @@ type world struct {
 }
 
 // unit is one unit and its coordinator, who does not give up.
-func (w *world) unit(t *testing.T, ctx context.Context, dice *rand.Rand) { //nolint:revive // t first
+func (w *world) unit(ctx context.Context, dice *rand.Rand) {
 	txn, err := branches.NewTxnID()
 	if err != nil {
-		t.Error(err)
+		w.t.Error(err)
 		return
 	}
 	took := false
 	if twoPhase := dice.IntN(3) > 0; twoPhase {
-		took = w.twoPhase(t, ctx, txn, dice.IntN(4) > 0)
+		took = w.twoPhase(ctx, txn, dice.IntN(4) > 0)
 	} else {
-		took = w.onePhase(t, ctx, txn)
+		took = w.onePhase(ctx, txn)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,7 +114,7 @@ func (w *world) write(ctx context.Context, txn branches.TxnID, onePhase bool) (b
 	return b, session
 }
 
-func (w *world) twoPhase(t *testing.T, ctx context.Context, txn branches.TxnID, commit bool) bool { //nolint:revive // t first
+func (w *world) twoPhase(ctx context.Context, txn branches.TxnID, commit bool) bool {
 	gid := branches.NewGID(txn, "s")
 	b, session := w.write(ctx, txn, false)
 	if b == nil {
@@ -132,11 +133,11 @@ func (w *world) twoPhase(t *testing.T, ctx context.Context, txn branches.TxnID, 
 	if commit {
 		end = w.store.Finish
 	}
-	w.insist(t, ctx, func() error { return end(ctx, branches.Ref{Txn: txn, Store: "s", GID: gid, TwoPhase: true}) })
+	w.insist(ctx, func() error { return end(ctx, branches.Ref{Txn: txn, Store: "s", GID: gid, TwoPhase: true}) })
 	return commit
 }
 
-func (w *world) onePhase(t *testing.T, ctx context.Context, txn branches.TxnID) bool { //nolint:revive // t first
+func (w *world) onePhase(ctx context.Context, txn branches.TxnID) bool {
 	b, session := w.write(ctx, txn, true)
 	if b == nil {
 		return false
@@ -148,7 +149,7 @@ func (w *world) onePhase(t *testing.T, ctx context.Context, txn branches.TxnID) 
 	}
 	w.lost.Add(1)
 	fate := branches.FateUnknown
-	w.insist(t, ctx, func() (err error) {
+	w.insist(ctx, func() (err error) {
 		fate, err = w.store.Settle(ctx, txn)
 		return err
 	})
@@ -156,12 +157,12 @@ func (w *world) onePhase(t *testing.T, ctx context.Context, txn branches.TxnID) 
 }
 
 // insist calls until it is answered. The server is soon back.
-func (w *world) insist(t *testing.T, ctx context.Context, f func() error) { //nolint:revive // t first
+func (w *world) insist(ctx context.Context, f func() error) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for err := f(); err != nil; err = f() {
 		if branches.Classify(w.store, err) != branches.Transient || ctx.Err() != nil {
-			t.Errorf("it never ends: %v", err)
+			w.t.Errorf("it never ends: %v", err)
 			return
 		}
 		<-tick.C

@@ -20,7 +20,8 @@ func TestJSONOfValues(t *testing.T) {
 		{a, kindNode, `{"id":"7","labels":["A","B"],"properties":{"l":[1,null],"nan":null}}`},
 		{r, kindRelationship, `{"id":"3","start":"7","end":"8","type":"R","properties":{"w":1.5}}`},
 		{
-			neo4j.Path{Nodes: []neo4j.Node{b, b}, Relationships: []neo4j.Relationship{r}}, kindPath,
+			neo4j.Path{Nodes: []neo4j.Node{b, b}, Relationships: []neo4j.Relationship{r}},
+			kindPath,
 			`{"nodes":[{"id":"8","labels":["A"],"properties":{}},{"id":"8","labels":["A"],"properties":{}}],` +
 				`"relationships":[{"id":"3","start":"7","end":"8","type":"R","properties":{"w":1.5}}]}`,
 		},
