@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -87,7 +88,13 @@ func (l *lane) scene(ctx context.Context, sc scene) (*sight, error) {
 	defer cancel()
 	s, c := &sight{}, cell{name: sc.name}
 	steps := []func() error{
-		func() error { return sc.play(ctx, l, s) },
+		func() error {
+			err := sc.play(ctx, l, s)
+			if errors.Is(err, errMissed) {
+				s.hit, err = false, nil
+			}
+			return err
+		},
 		func() error { return l.heal(ctx, c, s) },
 		func() error { return l.inspect(ctx, c, s) },
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/rhizodat/rhizodat-go/internal/byteproxy"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/events"
@@ -28,7 +29,12 @@ var (
 	foundQuiet    hold = func(p *byteproxy.Proxy) *byteproxy.Rule { return p.HoldReply(events.TextQuiet) }
 )
 
-// worker starts a pass, and returns when it is held up where it should be.
+// errMissed: a worker has ended without coming to the request at which it should
+// be held up. Then the scene has not come about.
+var errMissed = errors.New("a worker was not held up")
+
+// worker starts a pass, and returns when it is held up where it should be. The
+// error is errMissed if it never is.
 func (l *lane) worker(ctx context.Context, at hold) (*worker, error) {
 	net, err := byteproxy.Listen(ctx, l.far.Addr())
 	if err != nil {
@@ -45,7 +51,14 @@ func (l *lane) worker(ctx context.Context, at hold) (*worker, error) {
 			continue
 		}
 	}()
-	return w, met(ctx, w.rule, w.Child)
+	if err := met(ctx, w.rule, w.Child); err != nil {
+		return nil, err
+	}
+	if !w.rule.Met() {
+		w.end()
+		return nil, errMissed
+	}
+	return w, nil
 }
 
 // met waits until a rule has met its request; that it never will, because the

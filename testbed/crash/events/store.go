@@ -11,11 +11,11 @@ import (
 
 // Texts by which a proxy knows the requests of a finisher.
 const (
-	TextQuiet  = "count() FROM system.processes" // is an attempt running?
-	TextCount  = "groupUniqArray(_part)"         // which rows are there?
-	TextInsert = "`ledger` (`"                   // insert the rows
-	TextDelete = "DELETE FROM"                   // take back a torn insert
-	TextMarker = "`dat_applied` (dat_txn"        // write the marker, or a tombstone
+	TextQuiet  = "FROM system.processes WHERE" // is an attempt running?
+	TextCount  = "groupUniqArray(_part)"       // which rows are there?
+	TextInsert = "`ledger` (`"                 // insert the rows
+	TextDelete = "DELETE FROM"                 // take back a torn insert
+	TextMarker = "`dat_applied` (dat_txn"      // write the marker, or a tombstone
 )
 
 // Store is one database. It is used by one goroutine at a time.
