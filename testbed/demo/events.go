@@ -16,19 +16,23 @@ type events struct {
 	part string // the column that tells the rows of one unit apart
 }
 
-func openEvents(ctx context.Context, s *stack) (rig.Companion, error) {
-	server, err := s.clickHouse(ctx)
-	if err != nil {
-		return nil, err
+// openEvents opens a database whose table events has such a column for each part of
+// a unit, and for the number that is summed up.
+func openEvents(part, number string) func(context.Context, *stack) (rig.Companion, error) {
+	return func(ctx context.Context, s *stack) (rig.Companion, error) {
+		server, err := s.clickHouse(ctx)
+		if err != nil {
+			return nil, err
+		}
+		database, err := server.Database(ctx, "events")
+		if err != nil {
+			return nil, err
+		}
+		return &events{
+			ClickHouseDatabase: database, part: part,
+			book: `SELECT toString(dat_txn), toString(` + part + `), count(), sum(` + number + `) FROM {db}.events GROUP BY 1, 2`,
+		}, nil
 	}
-	database, err := server.Database(ctx, "events")
-	if err != nil {
-		return nil, err
-	}
-	return &events{
-		ClickHouseDatabase: database, part: "bank",
-		book: `SELECT toString(dat_txn), toString(bank), count(), sum(amount) FROM {db}.events GROUP BY 1, 2`,
-	}, nil
 }
 
 // Way leads to the database.

@@ -11,11 +11,14 @@ type piece struct {
 	name    string // stands before its figures; empty for the first
 	title   string
 	program string // its package
+	share   int    // of the kills asked for: one in so many
 	stores  []string
 	// companions are the stores of other kinds.
 	companions []kind
-	// total is a number that no unit changes, summed over the stores.
-	total string
+	// journal opens one that is not in PostgreSQL; nil: it is.
+	journal func(context.Context, *stack) (rig.OtherJournal, error)
+	// total is a number of what no unit changes, summed over the stores.
+	what, total string
 	// ledger is the dat_txn of each unit, and in how many stores it writes, for
 	// which {stores} stands.
 	ledger string
@@ -31,12 +34,35 @@ type kind struct {
 }
 
 // pieces in the order in which they are shown.
-var pieces = []piece{{
-	title:      "transfers between two banks, with events",
-	program:    "examples/transfer",
-	stores:     []string{"bank_a", "bank_b"},
-	companions: []kind{{name: "events", engine: "ClickHouse", open: openEvents}},
-	total:      `SELECT sum(balance)::bigint FROM accounts`,
-	ledger:     `SELECT dat_txn::text, '{stores}' FROM transfers`,
-	book:       `SELECT dat_txn::text, '{store}', count(*), sum(amount)::bigint FROM transfers GROUP BY 1`,
-}}
+func pieces() []piece {
+	transfers := piece{
+		title:      "transfers between two banks, with events",
+		program:    "examples/transfer",
+		share:      1,
+		stores:     []string{"bank_a", "bank_b"},
+		companions: []kind{{"events", "ClickHouse", openEvents("bank", "amount")}},
+		what:       "money",
+		total:      `SELECT sum(balance)::bigint FROM accounts`,
+		ledger:     `SELECT dat_txn::text, '{stores}' FROM transfers`,
+		book:       `SELECT dat_txn::text, '{store}', count(*), sum(amount)::bigint FROM transfers GROUP BY 1`,
+	}
+	orders := piece{
+		name:    "orders_",
+		title:   "orders, each in every store",
+		program: "examples/orders",
+		share:   2,
+		stores:  []string{"shop"},
+		companions: []kind{
+			{"events", "ClickHouse", openEvents("product", "quantity")},
+			{"relations", "drevo", openRelations},
+		},
+		what:   "pieces",
+		total:  `SELECT (SELECT sum(pieces) FROM stock)::bigint + (SELECT coalesce(sum(quantity), 0) FROM orders)::bigint`,
+		ledger: `SELECT dat_txn::text, '{stores}' FROM orders`,
+		book:   `SELECT dat_txn::text, product::text, count(*), sum(quantity)::bigint FROM orders GROUP BY 1, 2`,
+	}
+	inDrevo := orders
+	inDrevo.name, inDrevo.title = "orders_drevo_journal_", "the same with the journal in drevo"
+	inDrevo.share, inDrevo.journal = 3, openDrevoJournal
+	return []piece{transfers, orders, inDrevo}
+}

@@ -14,6 +14,7 @@ type result struct {
 	kills, inside                      int
 	committed, aborted, pending, doubt int // as they were reported
 	finished, rolledBack               int // by recovery, of what the kills left
+	what                               string
 	before, after                      int // the number that no unit changes
 	left                               int // dat: transactions
 	companions                         []companionResult
@@ -22,7 +23,7 @@ type result struct {
 
 // count compares what was reported with what is there.
 func (t *trial) count(ctx context.Context) (result, error) {
-	r := result{kills: t.kills, inside: t.inside}
+	r := result{kills: t.kills, inside: t.inside, what: t.piece.what}
 	for _, verdict := range t.reported {
 		switch verdict {
 		case "committed":
@@ -105,8 +106,8 @@ func (r result) print() {
 		{"reported in doubt", r.doubt},
 		{"decided, finished by recovery", r.finished},
 		{"undecided, rolled back by recovery", r.rolledBack},
-		{"money before", r.before},
-		{"money after", r.after},
+		{r.what + " before", r.before},
+		{r.what + " after", r.after},
 		{"dat: transactions left", r.left},
 	}
 	for _, c := range r.companions {
@@ -136,7 +137,7 @@ func (r result) figures(board *rig.Board, p piece, plan plan) {
 	board.AtLeast(p.name+"reported_committed", r.committed, 1)
 	board.AtLeast(p.name+"finished_by_recovery", r.finished, 1)
 	board.AtLeast(p.name+"rolled_back_by_recovery", r.rolledBack, 1)
-	board.Exactly(p.name+"money_moved", r.after-r.before, 0)
+	board.Exactly(p.name+p.what+"_moved", r.after-r.before, 0)
 	board.Exactly(p.name+"dat_transactions_left", r.left, 0)
 	for _, c := range r.companions {
 		c.figures(board, p.name)

@@ -34,7 +34,8 @@ func (t *trial) wants() bool {
 	}
 	enough := t.inside >= leastInside && undecided > 0
 	for _, name := range t.names() {
-		enough = enough && len(t.waiting[name]) > 0
+		_, prepared := t.companions[name].(rig.Preparer)
+		enough = enough && (prepared || len(t.waiting[name]) > 0)
 		decided += len(t.waiting[name])
 	}
 	missed := !enough || decided == 0
@@ -122,7 +123,11 @@ func (t *trial) wait(ctx context.Context) error {
 // on waiting for a client that is gone; it has prepared nothing.
 func (t *trial) look(ctx context.Context) error {
 	err := rig.Await(ctx, "end of the killed program's requests", func() (bool, error) {
-		for _, db := range append(slices.Collect(maps.Values(t.Stores)), t.Journal) {
+		databases := slices.Collect(maps.Values(t.Stores))
+		if t.Journal != nil {
+			databases = append(databases, t.Journal)
+		}
+		for _, db := range databases {
 			n, err := db.Int(ctx, `SELECT count(*) FROM pg_stat_activity
 				WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
 				AND NOT (state = 'active' AND wait_event_type IS NOT DISTINCT FROM 'Lock')`)

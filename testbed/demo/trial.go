@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rhizodat/rhizodat-go/internal/chserver"
+	"github.com/rhizodat/rhizodat-go/testbed/crash/graph"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
 
@@ -83,13 +84,18 @@ func (t *trial) openStores(ctx context.Context, s *stack) error {
 			return err
 		}
 	}
-	if t.Journal, err = s.pg.Database(ctx, "coord"); err != nil {
+	if t.piece.journal != nil {
+		t.OtherJournal, err = t.piece.journal(ctx, s)
+	} else {
+		t.Journal, err = s.pg.Database(ctx, "coord")
+	}
+	if err != nil {
 		return err
 	}
 	for _, k := range t.piece.companions {
 		companion, err := k.open(ctx, s)
 		switch {
-		case errors.Is(err, chserver.ErrNoServer):
+		case errors.Is(err, chserver.ErrNoServer), errors.Is(err, graph.ErrNoServer):
 			t.leftOut = append(t.leftOut, k.engine)
 		case err != nil:
 			return fmt.Errorf("open %s: %w", k.engine, err)
@@ -127,7 +133,9 @@ func (t *trial) close(ctx context.Context) {
 	for _, store := range t.Stores {
 		store.Close(ctx)
 	}
-	t.Journal.Close(ctx)
+	if t.Journal != nil {
+		t.Journal.Close(ctx)
+	}
 }
 
 // start runs the program.

@@ -14,6 +14,8 @@ type Deployment struct {
 	Stores  map[string]*Database
 	Others  map[string]Other // nil: none
 	Journal *Database
+	// OtherJournal is in Journal's place where the journal is not in PostgreSQL.
+	OtherJournal OtherJournal
 	// Ledger is a query that every one of Stores answers: the dat_txn of each unit
 	// that took effect there, and in how many stores such a unit writes, as text.
 	Ledger string
@@ -45,7 +47,11 @@ func (d *Deployment) DSNVia(ways map[string]string, options string) string {
 			add(name, "", d.Others[name].Way())
 		}
 	}
-	add(JournalName, d.Journal.Scheme, d.Journal.DSN)
+	if d.OtherJournal != nil {
+		add(JournalName, "", d.OtherJournal.Way())
+	} else {
+		add(JournalName, d.Journal.Scheme, d.Journal.DSN)
+	}
 	return dsn.String() + options
 }
 
@@ -58,6 +64,9 @@ func (d *Deployment) Names() []string {
 
 // States are the records of the journal, dat_txn to state.
 func (d *Deployment) States(ctx context.Context) (map[string]string, error) {
+	if d.OtherJournal != nil {
+		return d.OtherJournal.States(ctx)
+	}
 	return d.Journal.Pairs(ctx, `SELECT dat_txn::text, state FROM dat_journal`)
 }
 

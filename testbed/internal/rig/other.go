@@ -17,3 +17,11 @@ type Other interface {
 	// Busy reports whether the server still works on somebody's request.
 	Busy(ctx context.Context) (bool, error)
 }
+
+// OtherJournal is a journal of a Deployment that is not in PostgreSQL.
+type OtherJournal interface {
+	// Way leads to the journal: its URL in a DSN.
+	Way() string
+	// States are its records, dat_txn to state.
+	States(ctx context.Context) (map[string]string, error)
+}
