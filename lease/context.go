@@ -36,8 +36,8 @@ func (l *Lease) Check(ctx context.Context, j journal.Journal) error {
 	if l == nil {
 		return errNil
 	}
-	if l.Context().Err() != nil {
-		return fmt.Errorf("rhizodat: begin under lease %s: %w", l.Name(), context.Cause(l.Context()))
+	if over := l.held.Cause(); over != nil {
+		return fmt.Errorf("rhizodat: begin under lease %s: %w", l.Name(), over)
 	}
 	if j == l.journal {
 		return nil

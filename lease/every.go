@@ -82,11 +82,11 @@ func turn(ctx context.Context, j journal.Journal, s settings, f func(context.Con
 func (l *Lease) run(ctx context.Context, f func(context.Context) error) error {
 	under, cancel := context.WithCancelCause(NewContext(ctx, l))
 	defer cancel(nil)
-	unhook := context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })
+	unhook := l.held.OnEnd(cancel)
 	defer unhook()
 	defer l.held.Drop(ErrReleased) // also when f panics: the lease must not be renewed for ever
 	err := f(under)
-	lost := context.Cause(l.Context())
+	lost := l.held.Cause()
 	if released := l.Release(ctx); err == nil && lost == nil && released != nil {
 		return &skipError{released} // the run is done; the lease lapses by itself
 	}

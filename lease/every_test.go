@@ -25,6 +25,7 @@ func every(ctx context.Context, j journal.Journal, node string, interval time.Du
 // Two nodes: each turn is run by one of them, the other skips it.
 func TestRunEvery(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute-time.Second)
 		defer cancel()
 		type run struct {
@@ -77,6 +78,7 @@ func TestRunEvery(t *testing.T) {
 
 func TestRunEveryEndsWithTheFirstFailure(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		broken := errors.New("broken")
 		n := 0
 		err := every(t.Context(), j, "a", time.Minute, func(context.Context) error {
@@ -95,6 +97,7 @@ func TestRunEveryEndsWithTheFirstFailure(t *testing.T) {
 // A panic of f leaves nothing that is renewed for ever.
 func TestRunEveryPanics(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		func() {
 			defer func() {
 				if recover() == nil {
@@ -111,6 +114,7 @@ func TestRunEveryPanics(t *testing.T) {
 // A lease that is lost during the run ends f's context; the next turn is taken.
 func TestRunEveryLosesItsLease(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var skips []error
@@ -118,17 +122,17 @@ func TestRunEveryLosesItsLease(t *testing.T) {
 		err := every(ctx, j, "a", time.Minute, func(ctx context.Context) error {
 			switch n++; n {
 			case 1:
-				j.Fault = func(op memjournal.Op) memjournal.Fault {
+				j.Spoil(func(op memjournal.Op) memjournal.Fault {
 					if op == memjournal.Renew {
 						return memjournal.LostBefore
 					}
 					return memjournal.None
-				}
+				})
 				<-ctx.Done()
 				if cause := context.Cause(ctx); !errors.Is(cause, ErrLapsed) {
 					t.Errorf("f's context ended by %v", cause)
 				}
-				j.Fault = nil
+				j.Spoil(nil)
 				return ctx.Err()
 			case 2:
 				return &Fenced{Lease: "p", Fence: 2, Current: 3} // as a late commit says
@@ -149,6 +153,7 @@ func TestRunEveryLosesItsLease(t *testing.T) {
 // Turns that a long run has missed are left out.
 func TestRunEveryKeepsItsBeat(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		began := hlc.System.Now()
@@ -166,16 +171,17 @@ func TestRunEveryKeepsItsBeat(t *testing.T) {
 // An error of the journal that may pass is one skipped turn; a wrong set-up ends it.
 func TestRunEveryWithoutAJournal(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var skips []error
 		down := true
-		j.Fault = func(op memjournal.Op) memjournal.Fault {
+		j.Spoil(func(op memjournal.Op) memjournal.Fault {
 			if op == memjournal.Acquire && down {
 				return memjournal.LostBefore
 			}
 			return memjournal.None
-		}
+		})
 		err := every(ctx, passing{j}, "a", time.Minute, func(context.Context) error {
 			cancel()
 			return nil

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,6 +85,7 @@ func bubble(t *testing.T, f func(t *testing.T, j *memjournal.Journal)) {
 // TTL 30 s: refused at +29 s, granted at +30 s, and the new expiry counts from then.
 func TestExpiry(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		must(t, j, "a", 1).drop()
 		pass(t, 29*time.Second)
 		expectHeld(t, j, "b", "a")
@@ -99,6 +101,7 @@ func TestExpiry(t *testing.T) {
 // Fences 1, 2, 3 for a, b, a; then c, lapse, d gives 5.
 func TestFences(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		for i, node := range []string{"a", "b", "a"} {
 			if err := must(t, j, node, Fence(i+1)).Release(t.Context()); err != nil {
 				t.Fatal(err)
@@ -113,6 +116,7 @@ func TestFences(t *testing.T) {
 // Work of 75 s under a lease of 30 s keeps it; nobody else gets it.
 func TestKeeperOutlivesTheTTL(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		l := must(t, j, "a", 1)
 		for range 75 {
 			pass(t, time.Second)
@@ -140,13 +144,14 @@ func TestHolderStopsBeforeTheExpiry(t *testing.T) {
 	for name, fault := range map[string]memjournal.Fault{"lost before": memjournal.LostBefore, "hanging": memjournal.Hang} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, j *memjournal.Journal) {
+				t.Helper()
 				l := must(t, j, "a", 1)
-				j.Fault = func(op memjournal.Op) memjournal.Fault {
+				j.Spoil(func(op memjournal.Op) memjournal.Fault {
 					if op == memjournal.Renew {
 						return fault
 					}
 					return memjournal.None
-				}
+				})
 				began := hlc.System.Now()
 				<-l.Context().Done()
 				if cause := context.Cause(l.Context()); !errors.Is(cause, ErrLapsed) {
@@ -164,18 +169,19 @@ func TestHolderStopsBeforeTheExpiry(t *testing.T) {
 // One renewal that fails costs nothing.
 func TestRenewalIsTriedAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		l := must(t, j, "a", 1)
-		failed := 0
-		j.Fault = func(op memjournal.Op) memjournal.Fault {
-			if op == memjournal.Renew && failed < 3 {
-				failed++
+		var failed atomic.Int32
+		j.Spoil(func(op memjournal.Op) memjournal.Fault {
+			if op == memjournal.Renew && failed.Load() < 3 {
+				failed.Add(1)
 				return memjournal.LostAfter
 			}
 			return memjournal.None
-		}
+		})
 		pass(t, 60*time.Second)
-		if l.Context().Err() != nil || failed != 3 {
-			t.Errorf("after %d failures: %v", failed, context.Cause(l.Context()))
+		if l.Context().Err() != nil || failed.Load() != 3 {
+			t.Errorf("after %d failures: %v", failed.Load(), context.Cause(l.Context()))
 		}
 	})
 }
@@ -184,6 +190,7 @@ func TestRenewalIsTriedAgain(t *testing.T) {
 // learns of it with its next renewal.
 func TestSameHolderAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		first := must(t, j, "a", 1)
 		second := must(t, j, "a", 2)
 		<-first.Context().Done()
@@ -204,6 +211,7 @@ func TestSameHolderAgain(t *testing.T) {
 // Two acquisitions of one process are two holders unless they say otherwise.
 func TestTwoOfOneProcess(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		s, err := settingsOf("p", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -235,22 +243,23 @@ func TestLostReplies(t *testing.T) {
 		}
 	}
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
-		j.Fault = lose(memjournal.Acquire, memjournal.LostBefore)
+		t.Helper()
+		j.Spoil(lose(memjournal.Acquire, memjournal.LostBefore))
 		_, err := take(t, j, "a")
 		if held := (*Held)(nil); err == nil || errors.As(err, &held) || !errors.Is(err, memjournal.ErrLost) {
 			t.Errorf("lost on its way: %v, want an error that is no *Held", err)
 		}
-		j.Fault = lose(memjournal.Acquire, memjournal.LostAfter)
+		j.Spoil(lose(memjournal.Acquire, memjournal.LostAfter))
 		l := must(t, j, "a", 1)
 		if _, err := take(t, j, "b"); err == nil || !errors.Is(err, memjournal.ErrLost) {
 			t.Errorf("refused and lost: %v", err)
 		}
-		j.Fault = lose(memjournal.Release, memjournal.LostAfter)
+		j.Spoil(lose(memjournal.Release, memjournal.LostAfter))
 		if err := l.Release(t.Context()); err != nil {
 			t.Errorf("Release that arrived: %v", err)
 		}
 		l = must(t, j, "a", 2)
-		j.Fault = lose(memjournal.Release, memjournal.LostBefore)
+		j.Spoil(lose(memjournal.Release, memjournal.LostBefore))
 		if err := l.Release(t.Context()); !errors.Is(err, memjournal.ErrLost) {
 			t.Errorf("Release that did not arrive: %v", err)
 		}
@@ -263,14 +272,15 @@ func TestLostReplies(t *testing.T) {
 // A caller whose context has ended while it was granted keeps nothing.
 func TestAcquireForNobody(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
-		j.Fault = func(op memjournal.Op) memjournal.Fault {
+		j.Spoil(func(op memjournal.Op) memjournal.Fault {
 			if op == memjournal.Acquire {
 				cancel()
 				return memjournal.Hang
 			}
 			return memjournal.None
-		}
+		})
 		s, err := settingsOf("p", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -278,7 +288,7 @@ func TestAcquireForNobody(t *testing.T) {
 		if l, err := acquire(ctx, j, s); !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v, %v", l, err)
 		}
-		j.Fault = nil
+		j.Spoil(nil)
 		must(t, j, "b", 2)
 	})
 }
@@ -286,6 +296,7 @@ func TestAcquireForNobody(t *testing.T) {
 // 100 leases cost one statement in each period, however they were acquired.
 func TestManyLeasesShareARenewal(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		for i := range 100 {
 			s, err := settingsOf(fmt.Sprintf("p%d", i), nil)
 			if err != nil {
@@ -310,6 +321,7 @@ func TestManyLeasesShareARenewal(t *testing.T) {
 // A lease of a short TTL sets the pace for itself alone.
 func TestTTLsAreKeptApart(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		long := must(t, j, "a", 1)
 		s, err := settingsOf("short", []Option{WithTTL(time.Second)})
 		if err != nil {

@@ -34,7 +34,7 @@ type claimKey struct{}
 // under is the effect's context. It ends with ctx and with the claim.
 func (c *claim) under(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, claimKey{}, c))
-	context.AfterFunc(c.held.Context(), func() { cancel(context.Cause(c.held.Context())) })
+	c.held.OnEnd(cancel)
 	return ctx
 }
 
@@ -54,8 +54,8 @@ func Standing(ctx context.Context) error {
 }
 
 func (c *claim) standing(ctx context.Context) error {
-	if c.held.Context().Err() != nil {
-		return context.Cause(c.held.Context())
+	if over := c.held.Cause(); over != nil {
+		return over
 	}
 	stands, err := c.steps.Get(ctx, c.key)
 	switch {

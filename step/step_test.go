@@ -65,6 +65,7 @@ func pass(t *testing.T, d time.Duration) {
 // 8 callers on one key: one effect, and the same value for all.
 func TestOneEffect(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		var mu sync.Mutex
 		runs := 0
 		values := map[string]int{}
@@ -99,6 +100,7 @@ func TestOneEffect(t *testing.T) {
 // While the holder lives, a waiter whose context ends never runs the effect.
 func TestWaiterGivesUp(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		ended := make(chan error, 1)
 		go func() {
 			_, err := charge(t.Context(), runnerOf(t, j.Node(nil)), func(ctx context.Context) (string, error) {
@@ -133,6 +135,7 @@ func cut(on *atomic.Bool) func(memjournal.Op) memjournal.Fault {
 // caller takes the step over and records it; the first sends and records nothing.
 func TestTakeOver(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		var off atomic.Bool
 		first := make(chan error, 1)
 		stood := make(chan error, 2)
@@ -142,7 +145,7 @@ func TestTakeOver(t *testing.T) {
 				off.Store(true)
 				<-ctx.Done()
 				stood <- Standing(ctx)
-				pass(t, time.Minute) // it does not look at its context
+				_ = hlc.System.Sleep(context.WithoutCancel(ctx), time.Minute) // it does not look at its context
 				off.Store(false)
 				return "late", nil
 			})
@@ -173,6 +176,7 @@ func TestTakeOver(t *testing.T) {
 // An owner whose claim was taken while it was stopped finds out by asking.
 func TestStandingIsAsked(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		s, err := j.Steps(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -210,6 +214,7 @@ func TestStandingIsAsked(t *testing.T) {
 // and then everyone replays.
 func TestFailureAndPanic(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		began := hlc.System.Now()
 		broken := errors.New("broken")
 		runs := 0
@@ -255,6 +260,7 @@ func TestLostReplies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, j *memjournal.Journal) {
+				t.Helper()
 				times := 0
 				node := j.Node(func(op memjournal.Op) memjournal.Fault {
 					if op != tc.op || times > 0 {
@@ -283,6 +289,7 @@ func TestLostReplies(t *testing.T) {
 // claim is not given back, since the record may have arrived.
 func TestRecordIsNeverAnswered(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		var off atomic.Bool
 		runs := 0
 		_, err := charge(t.Context(), runnerOf(t, j.Node(cut(&off))), func(context.Context) (string, error) {
@@ -306,6 +313,7 @@ func TestRecordIsNeverAnswered(t *testing.T) {
 // The caller's end does not lose the value of an effect that is done.
 func TestCallerEndsBeforeTheRecord(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		runs := 0
 		v, err := charge(ctx, runnerOf(t, j), func(context.Context) (string, error) {
@@ -342,6 +350,7 @@ func (upper) Decode(data []byte, v any) error {
 
 func TestValues(t *testing.T) {
 	bubble(t, func(t *testing.T, j *memjournal.Journal) {
+		t.Helper()
 		runs := 0
 		big := strings.Repeat("x", MaxValue-1) // with its quotes one byte too many
 		_, err := charge(t.Context(), runnerOf(t, j), returns(big, &runs))

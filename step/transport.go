@@ -22,7 +22,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	c, ok := req.Context().Value(claimKey{}).(*claim)
+	ctx := req.Context()
+	c, ok := ctx.Value(claimKey{}).(*claim)
 	if !ok {
 		return base.RoundTrip(req)
 	}
@@ -30,11 +31,11 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if header == "" {
 		header = "Idempotency-Key"
 	}
-	req = req.Clone(req.Context())
+	req = req.Clone(ctx)
 	if req.Header.Get(header) == "" {
 		req.Header.Set(header, idempotencyKey(c.key))
 	}
-	if err := c.standing(req.Context()); err != nil {
+	if err := c.standing(ctx); err != nil {
 		if req.Body != nil {
 			_ = req.Body.Close() // a RoundTripper closes it, also on errors
 		}

@@ -35,13 +35,13 @@ func TestLeasesAndSteps(t *testing.T) {
 		}
 		return l
 	}
-	defer acquire("a held one").Release(t.Context()) //nolint:errcheck // the journal goes with the test
+	defer acquire("a held one").Release(t.Context())
 	if err := acquire("b released one").Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	lapsed := acquire("c lapsed one")
 	r.cluster.Exec(t, r.journal, `DELETE FROM dat_lease WHERE name = 'rhizodat.probe'; UPDATE dat_lease SET expires_at = 0 WHERE name LIKE 'c%'`)
-	defer lapsed.Release(t.Context()) //nolint:errcheck // as above
+	defer lapsed.Release(t.Context())
 	if _, err := step.Do(t.Context(), db, step.Key{Execution: "run 7", Label: "charge"}, func(context.Context) (string, error) {
 		return "secret", nil
 	}, step.WithHolder("node 7")); err != nil {

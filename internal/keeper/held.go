@@ -48,7 +48,7 @@ func keep(ctx context.Context, j journal.Journal, h *Held, began time.Time) *Hel
 	h.journal, _ = j.(journal.Conditional) // it has granted what is held
 	h.ctx, h.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	h.due = began.Add(h.period())
-	add(j, h)
+	add(j, h) //nolint:contextcheck // the keeper's life is its own, not this caller's
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.timer = time.AfterFunc(h.trust(began), func() { h.Drop(ErrLapsed) })
@@ -57,6 +57,14 @@ func keep(ctx context.Context, j journal.Journal, h *Held, began time.Time) *Hel
 
 // Context ends when it is not held any more; its cause says why.
 func (h *Held) Context() context.Context { return h.ctx }
+
+// Cause says why it is not held any more; nil while it is.
+func (h *Held) Cause() error { return context.Cause(h.ctx) }
+
+// OnEnd calls f with the cause once it is not held any more, unless stop comes first.
+func (h *Held) OnEnd(f func(cause error)) (stop func() bool) {
+	return context.AfterFunc(h.ctx, func() { f(h.Cause()) })
+}
 
 // Drop stops keeping it. The first cause stands.
 func (h *Held) Drop(cause error) {

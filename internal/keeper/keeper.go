@@ -47,8 +47,7 @@ func add(j journal.Journal, h *Held) {
 	if k == nil {
 		k = &keeper{journal: h.journal, wake: make(chan struct{}, 1), held: map[*Held]struct{}{}}
 		keepers.of[j] = k
-		//nolint:forbidigo // the root of the keeper's own life, which no call's context governs
-		go k.run(context.Background(), j)
+		go k.run(context.Background(), j) // the root of the keeper's own life, which no call's context governs
 	}
 	h.keeper = k
 	k.mu.Lock()

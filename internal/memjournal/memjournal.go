@@ -48,8 +48,10 @@ var ErrLost = errors.New("connection lost")
 type Journal struct {
 	journal.Journal
 	Wall hlc.Wall
-	// Fault is asked at each request; nil is none.
-	Fault func(Op) Fault
+
+	faults sync.Mutex
+	fault  func(Op) Fault // asked at each request; nil is none
+
 	// Delay of a request on its way, and of its reply; nil is none. A request that
 	// nobody waits for any more arrives all the same.
 	Delay func(Op) (there, back time.Duration)
@@ -72,7 +74,23 @@ func New(wall hlc.Wall) *Journal {
 
 // Node is the same journal as another process has opened it, with faults of its own.
 func (j *Journal) Node(fault func(Op) Fault) *Journal {
-	return &Journal{Wall: j.Wall, Fault: fault, state: j.state}
+	return &Journal{Wall: j.Wall, fault: fault, state: j.state}
+}
+
+// Spoil sets what is asked for the fault of each request; nil for none.
+func (j *Journal) Spoil(fault func(Op) Fault) {
+	j.faults.Lock()
+	defer j.faults.Unlock()
+	j.fault = fault
+}
+
+func (j *Journal) faultOf(op Op) Fault {
+	j.faults.Lock()
+	defer j.faults.Unlock()
+	if j.fault == nil {
+		return None
+	}
+	return j.fault(op)
 }
 
 var (
@@ -109,10 +127,7 @@ func (j *Journal) do(ctx context.Context, op Op, effect func()) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	fault := None
-	if j.Fault != nil {
-		fault = j.Fault(op)
-	}
+	fault := j.faultOf(op)
 	if fault == LostBefore {
 		return ErrLost
 	}

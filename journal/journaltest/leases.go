@@ -3,6 +3,7 @@ package journaltest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -206,7 +207,7 @@ func raceOfAcquirers(b *Bed) {
 		var winner journal.Lease
 		won := 0
 		b.atOnce(writers, func(ctx context.Context, i int) {
-			r := b.request("one", string(rune('a'+i)), ttl)
+			r := b.request("one", fmt.Sprint(i), ttl)
 			got, answer, err := l.Acquire(ctx, r)
 			mu.Lock()
 			defer mu.Unlock()

@@ -21,7 +21,8 @@ func (stubLeases) Renew(context.Context, []journal.LeaseRenewal) ([]journal.Answ
 }
 func (stubLeases) Release(context.Context, journal.Lease) (journal.Answer, error) { return 0, nil }
 func (stubLeases) Get(context.Context, string) (journal.Lease, error)             { return journal.Lease{}, nil }
-func (stubLeases) List(context.Context) ([]journal.Lease, error)                  { return nil, nil }
+
+func (stubLeases) List(context.Context) ([]journal.Lease, error) { return nil, nil }
 
 type stubSteps struct{}
 
@@ -32,11 +33,13 @@ func (stubSteps) Claim(context.Context, journal.StepRequest) (journal.Step, jour
 func (stubSteps) Renew(context.Context, []journal.StepRenewal) ([]journal.Answer, error) {
 	return nil, nil
 }
+
 func (stubSteps) Record(context.Context, journal.StepRecord) (journal.Answer, error) { return 0, nil }
 
 func (stubSteps) Release(context.Context, journal.StepKey, string) (journal.Answer, error) {
 	return 0, nil
 }
+
 func (stubSteps) Get(context.Context, journal.StepKey) (journal.Step, error) {
 	return journal.Step{}, nil
 }

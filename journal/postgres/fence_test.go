@@ -22,7 +22,7 @@ func gate(t *testing.T, cluster *pgtest.Cluster, dsn, table string) (open func()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = keeper.Close(t.Context()) }) //nolint:usetesting // closed while the test still runs
+	t.Cleanup(func() { _ = keeper.Close(t.Context()) })
 	if _, err := keeper.Exec(t.Context(), `SELECT pg_advisory_lock(42)`); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestExpiryIsJudgedByTheJournal(t *testing.T) {
 	if answer != journal.AnswerWon || got.Fence != 2 {
 		t.Errorf("at +30 s a stranger got %v, %+v", answer, got)
 	}
-	if until := got.Until.UnixMilli() - 30_000; until < int64(before) || until > int64(after) {
+	if until := got.Until.UnixMilli() - 30_000; until < before || until > after {
 		t.Errorf("the new expiry counts from %d, want the journal's clock, %d to %d", until, before, after)
 	}
 }

@@ -25,7 +25,6 @@ var proofs = []struct {
 // must be caught by the test that is there for it. That they pass with it in is
 // this very run.
 func TestGuardsAreNeeded(t *testing.T) {
-
 	binary := filepath.Join(t.TempDir(), "guards.test")
 	build := osexec.CommandContext(t.Context(), "go", "test", "-tags", "rhizodat_guards", "-c", "-o", binary, ".")
 	if out, err := build.CombinedOutput(); err != nil {

@@ -125,7 +125,7 @@ func (j *Journal) renew(ctx context.Context, probing bool, n int, index func(row
 		}
 		// Which of those left out still stand: they were locked for a moment.
 		if res, err = single(ctx, conn, Read, why(q)); err != nil {
-			return nil // the renewals are acknowledged all the same
+			return nil //nolint:nilerr // the renewals are acknowledged all the same
 		}
 		stands := make([]bool, n)
 		for _, row := range res.Rows {

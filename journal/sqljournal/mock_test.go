@@ -20,8 +20,10 @@ import (
 type dialect struct{}
 
 func (dialect) Names(context.Context, sqljournal.Conn) (sqljournal.Names, error) {
-	return sqljournal.Names{Journal: "dat_journal", Meta: "dat_journal_meta", Store: "dat_store",
-		Lease: "dat_lease", Step: "dat_step"}, nil
+	return sqljournal.Names{
+		Journal: "dat_journal", Meta: "dat_journal_meta", Store: "dat_store",
+		Lease: "dat_lease", Step: "dat_step",
+	}, nil
 }
 
 func (dialect) Spelling(sqljournal.Names) sqljournal.Spelling {
