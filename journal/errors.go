@@ -11,6 +11,9 @@ import (
 // ErrNotFound means that the journal has no record of that id.
 var ErrNotFound = errors.New("rhizodat: read journal record: no such record")
 
+// ErrClosed means that the journal was closed.
+var ErrClosed = errors.New("rhizodat: take journal session: the journal is closed")
+
 // ErrFull means that a record is larger than the journal takes.
 var ErrFull = errors.New("rhizodat: write journal record: record too large")
 

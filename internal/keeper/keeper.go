@@ -5,6 +5,7 @@ package keeper
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -198,12 +199,14 @@ func settle(held []*Held, answers []journal.Answer, err error, began time.Time) 
 		if err == nil && i < len(answers) {
 			answer = answers[i]
 		}
-		switch answer {
-		case journal.AnswerWon:
+		switch {
+		case answer == journal.AnswerWon:
 			h.renewed(began)
-		case journal.AnswerLost:
+		case answer == journal.AnswerLost:
 			h.Drop(h.lost)
-		case journal.AnswerUnknown:
+		case errors.Is(err, journal.ErrClosed): // nobody will renew it any more
+			h.Drop(err)
+		default:
 			h.again()
 		}
 	}

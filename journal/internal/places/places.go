@@ -3,12 +3,10 @@ package places
 
 import (
 	"context"
-	"errors"
 	"sync"
-)
 
-// ErrClosed means that the journal was closed.
-var ErrClosed = errors.New("rhizodat: take journal session: the journal is closed")
+	"github.com/rhizodat/rhizodat-go/journal"
+)
 
 // Places counts the journal's places. One more than commits may hold is kept
 // back: a listing or a sweep must not wait for a commit, which may be waiting
@@ -37,7 +35,7 @@ func (p *Places) Take(ctx context.Context, spare bool) (release func(), err erro
 	}
 	select {
 	case <-p.closed:
-		return nil, ErrClosed
+		return nil, journal.ErrClosed
 	default:
 	}
 	select {
@@ -46,7 +44,7 @@ func (p *Places) Take(ctx context.Context, spare bool) (release func(), err erro
 	case also <- struct{}{}:
 		return sync.OnceFunc(func() { <-p.spare }), nil
 	case <-p.closed:
-		return nil, ErrClosed
+		return nil, journal.ErrClosed
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -56,14 +54,14 @@ func (p *Places) Take(ctx context.Context, spare bool) (release func(), err erro
 func (p *Places) Keep(ctx context.Context) (release func(), err error) {
 	select {
 	case <-p.closed:
-		return nil, ErrClosed
+		return nil, journal.ErrClosed
 	default:
 	}
 	select {
 	case p.kept <- struct{}{}:
 		return sync.OnceFunc(func() { <-p.kept }), nil
 	case <-p.closed:
-		return nil, ErrClosed
+		return nil, journal.ErrClosed
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
