@@ -16,9 +16,7 @@ type companionResult struct {
 	finished []string // units whose rows recovery has brought
 	audit    rig.Audit
 	noticed  int // of what Meddle did, -1 where it was not asked to
-	// prepared: its units are finished so soon after the decision that kills seldom
-	// come between.
-	prepared bool
+	slow     bool
 }
 
 // meddlings is how much Meddle does: something of each kind that an audit tells
@@ -29,10 +27,9 @@ const meddlings = 3
 // in the PostgreSQL databases, of which count tells that it is right. states are
 // the journal's.
 func (t *trial) audit(ctx context.Context, name string, want rig.Book, states map[string]string) (companionResult, error) {
-	r := companionResult{name: name, noticed: -1}
-	companion := t.companions[name]
-	_, r.prepared = companion.(rig.Preparer)
-	got, err := companion.Book(ctx)
+	c := t.companions[name]
+	r := companionResult{name: name, noticed: -1, slow: c.kind.slow}
+	got, err := c.Book(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -43,13 +40,13 @@ func (t *trial) audit(ctx context.Context, name string, want rig.Book, states ma
 			waited = append(waited, txn)
 		}
 	}
-	left, err := companion.Unfinished(ctx, waited)
+	left, err := c.Unfinished(ctx, waited)
 	if err != nil {
 		return r, err
 	}
 	r.finished = without(waited, left)
-	if m, ok := companion.(rig.Meddler); ok && len(r.audit.All()) == 0 && len(want) >= meddlings {
-		r.noticed, err = noticed(ctx, companion, m, want)
+	if m, ok := c.Companion.(rig.Meddler); ok && len(r.audit.All()) == 0 && len(want) >= meddlings {
+		r.noticed, err = noticed(ctx, c, m, want)
 	}
 	return r, err
 }
@@ -60,13 +57,13 @@ func without(all, some []string) []string {
 
 // noticed proves the checker: rows are made wrong in every way, and it has to tell
 // which.
-func noticed(ctx context.Context, companion rig.Companion, m rig.Meddler, want rig.Book) (int, error) {
+func noticed(ctx context.Context, c rig.Companion, m rig.Meddler, want rig.Book) (int, error) {
 	entries := want.Entries()
 	lost, doubled, copied := entries[0], entries[1], entries[2]
 	if err := m.Meddle(ctx, lost, doubled, copied); err != nil {
 		return 0, err
 	}
-	got, err := companion.Book(ctx)
+	got, err := c.Book(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -94,7 +91,7 @@ func (r companionResult) lines() []row {
 
 func (r companionResult) figures(board *rig.Board, prefix string) {
 	board.AtLeast(prefix+r.name+"_rows", r.rows, 1)
-	if !r.prepared {
+	if r.slow {
 		board.AtLeast(prefix+r.name+"_finished_by_recovery", len(r.finished), 1)
 	}
 	board.Exactly(prefix+r.name+"_missing", len(r.audit.Missing), 0)

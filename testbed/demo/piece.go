@@ -31,6 +31,9 @@ type kind struct {
 	name   string // in the DSN
 	engine string // for people
 	open   func(context.Context, *stack) (rig.Companion, error)
+	// slow: its rows come so long after the decision that kills have to come
+	// between.
+	slow bool
 }
 
 // pieces in the order in which they are shown.
@@ -40,7 +43,7 @@ func pieces() []piece {
 		program:    "examples/transfer",
 		share:      1,
 		stores:     []string{"bank_a", "bank_b"},
-		companions: []kind{{"events", "ClickHouse", openEvents("bank", "amount")}},
+		companions: []kind{{"events", "ClickHouse", openEvents("bank", "amount"), true}},
 		what:       "money",
 		total:      `SELECT sum(balance)::bigint FROM accounts`,
 		ledger:     `SELECT dat_txn::text, '{stores}' FROM transfers`,
@@ -53,8 +56,8 @@ func pieces() []piece {
 		share:   2,
 		stores:  []string{"shop"},
 		companions: []kind{
-			{"events", "ClickHouse", openEvents("product", "quantity")},
-			{"relations", "drevo", openRelations},
+			{"events", "ClickHouse", openEvents("product", "quantity"), true},
+			{"relations", "drevo", openRelations, false},
 		},
 		what:   "pieces",
 		total:  `SELECT (SELECT sum(pieces) FROM stock)::bigint + (SELECT coalesce(sum(quantity), 0) FROM orders)::bigint`,

@@ -34,8 +34,7 @@ func (t *trial) wants() bool {
 	}
 	enough := t.inside >= leastInside && undecided > 0
 	for _, name := range t.names() {
-		_, prepared := t.companions[name].(rig.Preparer)
-		enough = enough && (prepared || len(t.waiting[name]) > 0)
+		enough = enough && (!t.companions[name].kind.slow || len(t.waiting[name]) > 0)
 		decided += len(t.waiting[name])
 	}
 	missed := !enough || decided == 0
@@ -135,8 +134,8 @@ func (t *trial) look(ctx context.Context) error {
 				return false, err
 			}
 		}
-		for _, companion := range t.companions {
-			if busy, err := companion.Busy(ctx); err != nil || busy {
+		for _, c := range t.companions {
+			if busy, err := c.Busy(ctx); err != nil || busy {
 				return false, err
 			}
 		}

@@ -28,7 +28,7 @@ type trial struct {
 	*rig.Deployment
 
 	piece      piece
-	companions map[string]rig.Companion // that this machine has
+	companions map[string]companion // that this machine has
 	plan       plan
 	env        []string
 	program    string
@@ -50,13 +50,20 @@ type trial struct {
 	waiting map[string]map[string]bool
 }
 
+// companion is one with its kind.
+type companion struct {
+	rig.Companion
+
+	kind kind
+}
+
 func open(ctx context.Context, p piece, plan plan, s *stack) (*trial, error) {
 	t := &trial{
 		Deployment: &rig.Deployment{
 			Stores: map[string]*rig.Database{},
 			Others: map[string]rig.Other{},
 		},
-		piece: p, companions: map[string]rig.Companion{}, plan: plan, reported: map[string]string{}, open: map[string]string{},
+		piece: p, companions: map[string]companion{}, plan: plan, reported: map[string]string{}, open: map[string]string{},
 		owed: map[string][]string{}, waiting: map[string]map[string]bool{},
 	}
 	if err := t.openStores(ctx, s); err != nil {
@@ -93,20 +100,20 @@ func (t *trial) openStores(ctx context.Context, s *stack) error {
 		return err
 	}
 	for _, k := range t.piece.companions {
-		companion, err := k.open(ctx, s)
+		opened, err := k.open(ctx, s)
 		switch {
 		case errors.Is(err, chserver.ErrNoServer), errors.Is(err, graph.ErrNoServer):
 			t.leftOut = append(t.leftOut, k.engine)
 		case err != nil:
 			return fmt.Errorf("open %s: %w", k.engine, err)
 		default:
-			t.companions[k.name] = companion
+			t.companions[k.name] = companion{opened, k}
 			t.waiting[k.name] = map[string]bool{}
 		}
 	}
 	stores := len(t.Stores) + len(t.companions)
-	for name, companion := range t.companions {
-		t.Others[name] = rig.Beside(companion, stores)
+	for name, c := range t.companions {
+		t.Others[name] = rig.Beside(c.Companion, stores)
 	}
 	t.Ledger = strings.ReplaceAll(t.piece.ledger, "{stores}", strconv.Itoa(stores))
 	return nil
