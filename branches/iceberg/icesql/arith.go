@@ -7,7 +7,6 @@ import (
 	"math/bits"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/iceberg-go"
 
 	"github.com/rhizodat/rhizodat-go/branches/iceberg/icevalue"
@@ -26,56 +25,6 @@ type term interface {
 	eval(f *frame, n int) (numbers, error)
 }
 
-// numbers is a column of one of the three families; where null says so there is none.
-type numbers struct {
-	family   family
-	ints     []int64
-	floats   []float64
-	decimals []*big.Int // unscaled
-	scale    int
-	null     []bool
-}
-
-func newNumbers(f family, scale, n int) numbers {
-	out := numbers{family: f, scale: scale, null: make([]bool, n)}
-	switch f {
-	case famInt:
-		out.ints = make([]int64, n)
-	case famFloat:
-		out.floats = make([]float64, n)
-	default:
-		out.decimals = make([]*big.Int, n)
-	}
-	return out
-}
-
-// to brings numbers to a wider family.
-func (x numbers) to(f family, scale int) numbers {
-	if x.family == f && (f != famDecimal || x.scale == scale) {
-		return x
-	}
-	out := newNumbers(f, scale, len(x.null))
-	out.null = x.null
-	for i, null := range x.null {
-		switch {
-		case null:
-		case f == famFloat:
-			out.floats[i] = x.number(i).Float64()
-		default:
-			out.decimals[i] = x.number(i).Round(scale)
-		}
-	}
-	return out
-}
-
-// number is row i of whole numbers or decimals.
-func (x numbers) number(i int) icevalue.Number {
-	if x.family == famInt {
-		return icevalue.Number{Unscaled: big.NewInt(x.ints[i])}
-	}
-	return icevalue.Number{Unscaled: x.decimals[i], Scale: x.scale}
-}
-
 // columnTerm reads a column of numbers.
 type columnTerm struct {
 	at  slot
@@ -89,33 +38,6 @@ func (t columnTerm) scale() int     { return t.sc }
 func (t columnTerm) eval(f *frame, n int) (numbers, error) {
 	v := &f.columns[t.at]
 	return numbersOf(v.values, t.fam, t.sc, n, v.isNull), nil
-}
-
-func numbersOf(a arrow.Array, fam family, scale, n int, isNull func(int) bool) numbers {
-	out := newNumbers(fam, scale, n)
-	var ints func(int) int64
-	var floats func(int) float64
-	switch fam {
-	case famInt:
-		ints = intsOf(a)
-	case famFloat:
-		floats = floatsOf(a)
-	default:
-	}
-	d, _ := a.(*array.Decimal128)
-	for i := range n {
-		switch {
-		case isNull(i):
-			out.null[i] = true
-		case ints != nil:
-			out.ints[i] = ints(i)
-		case floats != nil:
-			out.floats[i] = floats(i)
-		default:
-			out.decimals[i] = d.Value(i).BigInt()
-		}
-	}
-	return out
 }
 
 // constTerm is a number; NULL where null.
@@ -237,13 +159,12 @@ func (t binaryTerm) settled(err error) (term, error) {
 	}
 	t.fam = famDecimal
 	l, r := t.left.scale(), t.right.scale()
-	switch t.op {
-	case Mul:
+	t.sc = max(l, r)
+	if t.op == Mul {
 		t.sc = l + r
-	case Div:
-		t.sc = min(38, max(l, r)+divisionPlaces)
-	default:
-		t.sc = max(l, r)
+	}
+	if t.op == Div {
+		t.sc = min(38, t.sc+divisionPlaces)
 	}
 	if t.sc > 38 {
 		return nil, &BindError{Value: shorten(t.text), Cause: "the product has more than 38 decimal places"}
@@ -273,32 +194,31 @@ func (t binaryTerm) eval(f *frame, n int) (numbers, error) {
 	if err != nil {
 		return numbers{}, err
 	}
-	switch t.fam {
-	case famFloat:
-		l, r = l.to(famFloat, 0), r.to(famFloat, 0)
-	case famDecimal:
-		l, r = l.to(famDecimal, t.left.scale()), r.to(famDecimal, t.right.scale())
-	default:
-	}
+	l, r = l.to(t.fam, t.left.scale()), r.to(t.fam, t.right.scale())
 	out := newNumbers(t.fam, t.sc, n)
 	for i := range n {
 		if out.null[i] = l.null[i] || r.null[i]; out.null[i] {
 			continue
 		}
-		cause := ""
-		switch t.fam {
-		case famInt:
-			out.ints[i], cause = t.ints(l.ints[i], r.ints[i])
-		case famFloat:
-			out.floats[i], cause = t.floats(l.floats[i], r.floats[i])
-		default:
-			out.decimals[i], cause = t.decimals(l.decimals[i], r.decimals[i])
-		}
-		if cause != "" {
+		if cause := t.row(&out, &l, &r, i); cause != "" {
 			return numbers{}, &EvalError{Column: shorten(t.text), Cause: cause}
 		}
 	}
 	return out, nil
+}
+
+// row computes one row, or says why it cannot be.
+func (t binaryTerm) row(out, l, r *numbers, i int) (cause string) {
+	if t.fam == famInt {
+		out.ints[i], cause = t.ints(l.ints[i], r.ints[i])
+		return cause
+	}
+	if t.fam == famFloat {
+		out.floats[i], cause = t.floats(l.floats[i], r.floats[i])
+		return cause
+	}
+	out.decimals[i], cause = t.decimals(l.decimals[i], r.decimals[i])
+	return cause
 }
 
 const (
@@ -307,24 +227,21 @@ const (
 )
 
 func (t binaryTerm) ints(x, y int64) (int64, string) {
-	switch t.op {
-	case Add:
+	switch {
+	case t.op == Add:
 		if s := x + y; (s > x) == (y > 0) {
 			return s, ""
 		}
-	case Sub:
+	case t.op == Sub:
 		if s := x - y; (s < x) == (y > 0) {
 			return s, ""
 		}
-	case Mul:
+	case t.op == Mul:
 		return multiply(x, y)
-	default:
-		switch {
-		case y == 0:
-			return 0, causeZero
-		case x != math.MinInt64 || y != -1:
-			return x / y, ""
-		}
+	case y == 0:
+		return 0, causeZero
+	case x != math.MinInt64 || y != -1:
+		return x / y, ""
 	}
 	return 0, causeOverflow
 }
@@ -350,36 +267,33 @@ func magnitude(x int64) uint64 {
 }
 
 func (t binaryTerm) floats(x, y float64) (float64, string) {
-	switch t.op {
-	case Add:
+	switch {
+	case t.op == Add:
 		return x + y, ""
-	case Sub:
+	case t.op == Sub:
 		return x - y, ""
-	case Mul:
+	case t.op == Mul:
 		return x * y, ""
-	default:
-		if y == 0 {
-			return 0, causeZero
-		}
-		return x / y, ""
+	case y == 0:
+		return 0, causeZero
 	}
+	return x / y, ""
 }
 
 func (t binaryTerm) decimals(x, y *big.Int) (*big.Int, string) {
 	l := icevalue.Number{Unscaled: x, Scale: t.left.scale()}
 	r := icevalue.Number{Unscaled: y, Scale: t.right.scale()}
 	out := new(big.Int)
-	switch t.op {
-	case Add:
+	switch {
+	case t.op == Add:
 		out.Add(l.Round(t.sc), r.Round(t.sc))
-	case Sub:
+	case t.op == Sub:
 		out.Sub(l.Round(t.sc), r.Round(t.sc))
-	case Mul:
+	case t.op == Mul:
 		out.Mul(x, y)
+	case y.Sign() == 0:
+		return nil, causeZero
 	default:
-		if y.Sign() == 0 {
-			return nil, causeZero
-		}
 		out = quotient(l.Round(t.sc+r.Scale), y)
 	}
 	if _, err := icevalue.DecimalOf(out, 38); err != nil {
@@ -415,14 +329,13 @@ func (b *binder) computed(e Expr) (value, error) {
 }
 
 func (c computed) typ() iceberg.Type {
-	switch c.family() {
-	case famInt:
+	if c.family() == famInt {
 		return iceberg.PrimitiveTypes.Int64
-	case famFloat:
-		return iceberg.PrimitiveTypes.Float64
-	default:
-		return iceberg.DecimalTypeOf(38, c.scale())
 	}
+	if c.family() == famFloat {
+		return iceberg.PrimitiveTypes.Float64
+	}
+	return iceberg.DecimalTypeOf(38, c.scale())
 }
 
 func (c computed) eval(_ context.Context, f *frame, n int) (arrow.Array, error) {

@@ -63,12 +63,11 @@ func (b *binder) column(c *ColumnRef) (slot, error) {
 func noColumn(path []string, fields []iceberg.NestedField) error {
 	cause := "there is no such column"
 	last := path[len(path)-1]
-	for _, f := range fields {
-		if strings.EqualFold(f.Name, last) {
-			cause += "; there is " + quoteIdent(f.Name)
-			if quoteIdent(f.Name) != f.Name {
-				cause += ", which must be quoted"
-			}
+	i := slices.IndexFunc(fields, func(f iceberg.NestedField) bool { return strings.EqualFold(f.Name, last) })
+	if i >= 0 {
+		cause += "; there is " + quoteIdent(fields[i].Name)
+		if quoteIdent(fields[i].Name) != fields[i].Name {
+			cause += ", which must be quoted"
 		}
 	}
 	return &BindError{Column: quotePath(path), Cause: cause}

@@ -41,7 +41,7 @@ func (x numbers) putter(to iceberg.Type) (arrow.DataType, func(b array.Builder, 
 			if cause == "" && (n < math.MinInt32 || n > math.MaxInt32) {
 				return causeOverflow
 			}
-			b.(*array.Int32Builder).Append(int32(n)) //nolint:errcheck,gosec // checked above; the builder is of dt
+			b.(*array.Int32Builder).Append(int32(n)) //nolint:gosec // G115: checked above
 			return cause
 		}
 	case iceberg.Float32Type:
@@ -50,12 +50,12 @@ func (x numbers) putter(to iceberg.Type) (arrow.DataType, func(b array.Builder, 
 			if math.IsInf(float64(float32(f)), 0) && !math.IsInf(f, 0) {
 				return causeOverflow
 			}
-			b.(*array.Float32Builder).Append(float32(f)) //nolint:errcheck // the builder is of dt
+			b.(*array.Float32Builder).Append(float32(f))
 			return ""
 		}
 	case iceberg.Float64Type:
 		return arrow.PrimitiveTypes.Float64, func(b array.Builder, i int) string {
-			b.(*array.Float64Builder).Append(x.float(i)) //nolint:errcheck // the builder is of dt
+			b.(*array.Float64Builder).Append(x.float(i))
 			return ""
 		}
 	case iceberg.DecimalType:
@@ -69,13 +69,13 @@ func (x numbers) putter(to iceberg.Type) (arrow.DataType, func(b array.Builder, 
 			if err != nil {
 				return causeOverflow
 			}
-			b.(*array.Decimal128Builder).Append(d) //nolint:errcheck // the builder is of dt
+			b.(*array.Decimal128Builder).Append(d)
 			return ""
 		}
 	}
 	return arrow.PrimitiveTypes.Int64, func(b array.Builder, i int) string {
 		n, cause := x.whole(i)
-		b.(*array.Int64Builder).Append(n) //nolint:errcheck // the builder is of dt
+		b.(*array.Int64Builder).Append(n)
 		return cause
 	}
 }

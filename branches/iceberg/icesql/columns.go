@@ -65,9 +65,9 @@ func pairOrder(l, r *boundColumn) func(l, r arrow.Array) func(int) int {
 		}
 	case famTime:
 		return tickOrder(1, 1)
-	default:
-		return nil
+	case famNested, famInt, famFloat, famDecimal, famDate, famTimestamp, famTimestamptz:
 	}
+	return nil
 }
 
 // timeless are the families that name a point of the calendar without a zone.

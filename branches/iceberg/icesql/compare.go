@@ -197,16 +197,10 @@ func (c *boundColumn) convert(k constant) (any, error) {
 }
 
 func (c *boundColumn) convertPlain(k constant) (any, error) {
-	fits := k.kind == StringLiteral
-	switch c.family {
-	case famBool:
-		fits = fits || k.kind == BoolLiteral
-	case famBytes:
-		fits = fits || k.kind == BytesLiteral
-	case famUUID:
-		fits = fits || k.kind == UUIDLiteral
-	default:
-	}
+	fits := k.kind == StringLiteral ||
+		k.kind == BoolLiteral && c.family == famBool ||
+		k.kind == BytesLiteral && c.family == famBytes ||
+		k.kind == UUIDLiteral && c.family == famUUID
 	if !fits {
 		return nil, errOtherType
 	}
@@ -280,11 +274,10 @@ func (c *boundColumn) convertDecimal(k constant) (any, error) {
 	}
 	t, _ := c.field.Type.(iceberg.DecimalType)
 	whole, exact := n.Floor(t.Scale())
-	d, err := icevalue.DecimalOf(whole, 38)
-	if err != nil { // beyond 38 digits
-		return decimalMark{side: whole.Sign()}, nil
+	if d, err := icevalue.DecimalOf(whole, 38); err == nil {
+		return decimalMark{floor: d, exact: exact}, nil
 	}
-	return decimalMark{floor: d, exact: exact}, nil
+	return decimalMark{side: whole.Sign()}, nil // beyond 38 digits
 }
 
 // convertTime takes text and time.Time by the column's type, and a typed literal by

@@ -1,6 +1,7 @@
 package icesql
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -187,9 +188,9 @@ func (p *piece) suffix(s string) bool {
 		return strings.HasSuffix(s, p.text)
 	}
 	at := len(s)
-	for i := len(p.runs) - 1; i >= 0; i-- {
+	for _, want := range slices.Backward(p.runs) {
 		r, size := utf8.DecodeLastRuneInString(s[:at])
-		if size == 0 || p.runs[i] != anyRune && r != p.runs[i] {
+		if size == 0 || want != anyRune && r != want {
 			return false
 		}
 		at -= size

@@ -26,11 +26,11 @@ func mustParse(t *testing.T, text string) icesql.Statement {
 	return s
 }
 
-func corpus(t testing.TB) []string {
-	t.Helper()
+func corpus(tb testing.TB) []string {
+	tb.Helper()
 	raw, err := os.ReadFile("testdata/statements.sql")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return strings.Split(strings.TrimSpace(string(raw)), "\n")
 }

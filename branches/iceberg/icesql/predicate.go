@@ -95,7 +95,7 @@ func newFrame(columns []boundColumn, b arrow.RecordBatch) (*frame, error) {
 			if !ok {
 				return nil, fmt.Errorf("rhizodat: evaluate predicate: column %s is no struct in the batch", c.name())
 			}
-			k, ok := s.DataType().(*arrow.StructType).FieldIdx(part) //nolint:errcheck // a struct array has this type
+			k, ok := s.DataType().(*arrow.StructType).FieldIdx(part)
 			if !ok {
 				return nil, fmt.Errorf("rhizodat: evaluate predicate: the batch has no column %s", c.name())
 			}

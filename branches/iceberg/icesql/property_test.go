@@ -13,7 +13,6 @@ import (
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/catalog"
 	sqlcat "github.com/apache/iceberg-go/catalog/sql"
-
 	"github.com/apache/iceberg-go/table"
 	"github.com/google/uuid"
 	_ "modernc.org/sqlite"
@@ -294,6 +293,7 @@ func newPruned(t *testing.T, columns []modelColumn, spec func(sc *iceberg.Schema
 // check looks for true rows in the files that the plan leaves out, and returns how
 // many files that are.
 func (p *pruned) check(t *testing.T, rt *rapid.T, where icesql.Expr, text string) int {
+	t.Helper()
 	predicate, err := icesql.Bind(where, p.tbl.Schema(), nil)
 	if err != nil {
 		rt.Fatalf("%s: %v", text, err)

@@ -149,20 +149,17 @@ func (q *Query) choose(ctx context.Context, b arrow.RecordBatch) (arrow.RecordBa
 	if err != nil {
 		return nil, err
 	}
-	narrow, err := q.project(b)
-	if err != nil {
-		return nil, err
-	}
+	narrow := q.project(b)
 	defer narrow.Release()
 	return mask.Filter(ctx, narrow)
 }
 
 // project leaves out the columns that only WHERE reads.
-func (q *Query) project(b arrow.RecordBatch) (arrow.RecordBatch, error) {
+func (q *Query) project(b arrow.RecordBatch) arrow.RecordBatch {
 	names := topColumns(q.columns)
 	if len(names) >= int(b.NumCols()) {
 		b.Retain()
-		return b, nil
+		return b
 	}
 	var fields []arrow.Field
 	var columns []arrow.Array
@@ -175,7 +172,7 @@ func (q *Query) project(b arrow.RecordBatch) (arrow.RecordBatch, error) {
 	if len(fields) == 0 { // the rows are still to be counted
 		fields, columns = []arrow.Field{b.Schema().Field(0)}, []arrow.Array{b.Column(0)}
 	}
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, b.NumRows()), nil
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, b.NumRows())
 }
 
 // evaluated are the values of a batch's rows.

@@ -122,7 +122,7 @@ func (s *scalar[T]) put(x any) {
 		s.b.AppendNull()
 		return
 	}
-	s.b.Append(x.(T)) //nolint:errcheck // put takes what check gave
+	s.b.Append(x.(T))
 }
 
 // as is the fast of a column whose Go type is the usual argument's.

@@ -133,7 +133,7 @@ func (l *listCell) put(x any) {
 		return
 	}
 	l.b.Append(true)
-	for _, item := range x.([]any) { //nolint:errcheck // put takes what check gave
+	for _, item := range x.([]any) {
 		l.element.put(item)
 	}
 }
@@ -200,7 +200,7 @@ func (m *mapCell) put(x any) {
 		return
 	}
 	m.b.Append(true)
-	p := x.(*pairs) //nolint:errcheck // put takes what check gave
+	p := x.(*pairs)
 	for i := range p.keys {
 		m.key.put(p.keys[i])
 		m.value.put(p.values[i])
@@ -210,8 +210,7 @@ func (m *mapCell) put(x any) {
 // entriesOf takes a map, or a list of pairs.
 func entriesOf(v any) ([][2]any, bool) {
 	r := reflect.ValueOf(v)
-	switch r.Kind() {
-	case reflect.Map:
+	if r.Kind() == reflect.Map {
 		out := make([][2]any, 0, r.Len())
 		for it := r.MapRange(); it.Next(); {
 			out = append(out, [2]any{it.Key().Interface(), it.Value().Interface()})
@@ -219,20 +218,20 @@ func entriesOf(v any) ([][2]any, bool) {
 		// Go's order of a map is random; the file's is not.
 		slices.SortFunc(out, func(a, b [2]any) int { return cmp.Compare(fmt.Sprint(a[0]), fmt.Sprint(b[0])) })
 		return out, true
-	case reflect.Slice:
-		items, _ := sliceOf(v)
-		out := make([][2]any, 0, len(items))
-		for _, item := range items {
-			pair, ok := sliceOf(item)
-			if !ok || len(pair) != 2 {
-				return nil, false
-			}
-			out = append(out, [2]any{pair[0], pair[1]})
-		}
-		return out, true
-	default:
+	}
+	items, ok := sliceOf(v)
+	if !ok {
 		return nil, false
 	}
+	out := make([][2]any, 0, len(items))
+	for _, item := range items {
+		pair, ok := sliceOf(item)
+		if !ok || len(pair) != 2 {
+			return nil, false
+		}
+		out = append(out, [2]any{pair[0], pair[1]})
+	}
+	return out, true
 }
 
 type structCell struct {
@@ -293,7 +292,7 @@ func (s *structCell) put(x any) {
 		return
 	}
 	s.b.Append(true)
-	for i, part := range x.([]any) { //nolint:errcheck // put takes what check gave
+	for i, part := range x.([]any) {
 		s.fields[i].put(part)
 	}
 }

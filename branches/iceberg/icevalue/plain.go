@@ -76,44 +76,32 @@ func plainOnce(v any) (next any, done bool, err error) {
 
 // plainKind looks through pointers and named types.
 func plainKind(v any) (any, bool, error) {
+	if d, ok := v.(time.Duration); ok {
+		return d, true, nil
+	}
 	r := reflect.ValueOf(v)
-	switch r.Kind() {
-	case reflect.Pointer:
-		if r.IsNil() {
-			return nil, true, nil
-		}
+	kind := r.Kind()
+	empty := (kind == reflect.Pointer || kind == reflect.Slice || kind == reflect.Map) && r.IsNil()
+	switch {
+	case empty:
+		return nil, true, nil
+	case kind == reflect.Pointer:
 		return r.Elem().Interface(), false, nil
-	case reflect.Bool:
+	case kind == reflect.Bool:
 		return r.Bool(), true, nil
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		if d, ok := v.(time.Duration); ok {
-			return d, true, nil
-		}
+	case kind == reflect.String:
+		return r.String(), true, nil
+	case r.CanInt():
 		return r.Int(), true, nil
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+	case r.CanUint():
 		if n := r.Uint(); n > math.MaxInt64 {
 			return n, true, nil
 		}
 		return int64(r.Uint()), true, nil //nolint:gosec // G115: checked in the line above
-	case reflect.Float32, reflect.Float64:
+	case r.CanFloat():
 		return r.Float(), true, nil
-	case reflect.String:
-		return r.String(), true, nil
-	case reflect.Slice:
-		if r.Type().Elem().Kind() == reflect.Uint8 {
-			if r.IsNil() {
-				return nil, true, nil
-			}
-			return r.Bytes(), true, nil
-		}
-		if r.IsNil() {
-			return nil, true, nil
-		}
-	case reflect.Map:
-		if r.IsNil() {
-			return nil, true, nil
-		}
-	default:
+	case kind == reflect.Slice && r.Type().Elem().Kind() == reflect.Uint8:
+		return r.Bytes(), true, nil
 	}
 	return v, true, nil
 }

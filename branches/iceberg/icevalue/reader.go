@@ -59,7 +59,7 @@ func scalarFunc(t iceberg.Type, a arrow.Array) func(i int) driver.Value {
 	case *array.Float64:
 		return func(i int) driver.Value { return a.Value(i) }
 	case *array.Decimal128:
-		scale := a.DataType().(*arrow.Decimal128Type).Scale //nolint:errcheck // an array's own type
+		scale := a.DataType().(*arrow.Decimal128Type).Scale
 		return func(i int) driver.Value { return a.Value(i).ToString(scale) }
 	case *array.Date32:
 		return func(i int) driver.Value { return dateTime(a.Value(i)) }

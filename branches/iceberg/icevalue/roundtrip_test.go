@@ -89,9 +89,12 @@ func nestedTypes() (list, byInt, byStruct, object iceberg.Type) {
 	byInt = &iceberg.MapType{KeyID: 104, KeyType: primitive.Int32, ValueID: 105, ValueType: primitive.Binary}
 	byStruct = &iceberg.MapType{KeyID: 106, KeyType: point, ValueID: 107, ValueType: primitive.Float64}
 	object = &iceberg.StructType{FieldList: []iceberg.NestedField{
-		{ID: 108, Name: "day", Type: primitive.Date}, {ID: 109, Name: "at", Type: primitive.Time},
-		{ID: 110, Name: "u", Type: primitive.UUID}, {ID: 111, Name: "ts", Type: primitive.Timestamp},
-		{ID: 112, Name: "f", Type: primitive.Float32}, {ID: 113, Name: "b", Type: primitive.Bool},
+		{ID: 108, Name: "day", Type: primitive.Date},
+		{ID: 109, Name: "at", Type: primitive.Time},
+		{ID: 110, Name: "u", Type: primitive.UUID},
+		{ID: 111, Name: "ts", Type: primitive.Timestamp},
+		{ID: 112, Name: "f", Type: primitive.Float32},
+		{ID: 113, Name: "b", Type: primitive.Bool},
 		{ID: 114, Name: "l", Type: &iceberg.ListType{ElementID: 115, Element: primitive.String}},
 	}}
 	return list, byInt, byStruct, object
@@ -215,8 +218,10 @@ func TestAnyValueComesBack(t *testing.T) {
 			{primitive.Float64, rapid.Float64().Draw(rt, "double")},
 			{primitive.Float32, float64(rapid.Float32().Draw(rt, "float"))},
 			{primitive.Date, day},
-			{primitive.Timestamp, micros}, {primitive.TimestampTz, micros},
-			{primitive.TimestampNs, nanos}, {primitive.TimestampTzNs, nanos},
+			{primitive.Timestamp, micros},
+			{primitive.TimestampTz, micros},
+			{primitive.TimestampNs, nanos},
+			{primitive.TimestampTzNs, nanos},
 			{primitive.String, rapid.String().Draw(rt, "string")},
 			{primitive.Binary, rapid.SliceOf(rapid.Byte()).Draw(rt, "binary")},
 			{iceberg.DecimalTypeOf(38, 10), decimals(rt)},
