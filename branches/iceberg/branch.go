@@ -120,8 +120,8 @@ func (b *Branch) insert(ctx context.Context, q *icesql.Insert, args []driver.Nam
 	return n, err
 }
 
-func (b *Branch) rewrite(ctx context.Context, table icesql.Name, q icesql.Statement, args []driver.NamedValue) (int64, error) {
-	w, err := b.work(ctx, b.store.ident(table.Namespace, table.Table))
+func (b *Branch) rewrite(ctx context.Context, of icesql.Name, q icesql.Statement, args []driver.NamedValue) (int64, error) {
+	w, err := b.work(ctx, b.store.ident(of.Namespace, of.Table))
 	if err != nil {
 		return 0, err
 	}

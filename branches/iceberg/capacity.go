@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/branches/iceberg/internal/files"
@@ -20,14 +19,10 @@ func (s *Store) Free(context.Context) (int64, bool, error) {
 		return 0, false, nil
 	}
 	for path := files.Path(s.to.warehouse); ; path = filepath.Dir(path) {
-		var disk syscall.Statfs_t
-		err := syscall.Statfs(path, &disk)
-		switch {
-		case err == nil:
-			return int64(disk.Bavail) * int64(disk.Bsize), true, nil //nolint:gosec,unconvert // a disk's size fits; the types differ by platform
-		case errors.Is(err, fs.ErrNotExist) && path != filepath.Dir(path):
+		free, ok, err := files.Free(path)
+		if errors.Is(err, fs.ErrNotExist) && path != filepath.Dir(path) {
 			continue // the warehouse is made with its first table
 		}
-		return 0, false, s.fail("ask free space", err)
+		return free, ok, s.fail("ask free space", err)
 	}
 }

@@ -101,14 +101,9 @@ func classifyS3(err error) (branches.Kind, bool) {
 		}
 		return branches.Permanent, true
 	}
-	switch gcerrors.Code(err) {
-	case gcerrors.Internal, gcerrors.DeadlineExceeded:
-		return branches.Transient, true
-	case gcerrors.ResourceExhausted:
-		return branches.Transient, true // too many requests; S3 has no end
-	default:
-		return 0, false
-	}
+	// ResourceExhausted is too many requests: an object store has no end.
+	code := gcerrors.Code(err)
+	return branches.Transient, code == gcerrors.Internal || code == gcerrors.DeadlineExceeded || code == gcerrors.ResourceExhausted
 }
 
 func connectionLost(err error) bool {

@@ -31,6 +31,7 @@ func written(path string) string {
 // The disk is full at each kind of write, and at each place of it. Nothing becomes
 // visible, the error says STORE_FULL, and with room again the same unit goes on.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	kinds := []icetest.Kind{{Name: "sqlite", Make: icetest.SQLite}, {Name: "dir", Make: icetest.Dir}}
 	for _, kind := range kinds {
 		for _, where := range []string{"data", "manifest", "manifest list", "metadata"} {

@@ -47,6 +47,7 @@ func (b *bed) rewriteManifests() {
 // A change is finished, maintenance goes over the table, and another worker
 // finishes it again (§5 of the design: each step of the check, and what leads to it).
 func TestFinishAfterMaintenance(t *testing.T) {
+	t.Parallel()
 	steps := []struct {
 		name string
 		run  func(b *bed)

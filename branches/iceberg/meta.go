@@ -124,7 +124,7 @@ func (s *Store) Install(ctx context.Context) error {
 // InstallSQL says what Install does, for a person to do instead: a catalog has no
 // SQL of its own.
 func (s *Store) InstallSQL() string {
-	text, _ := metaText(branches.Meta{StoreID: uuid.NewString()}) //nolint:errcheck // strings and numbers always marshal
+	text, _ := metaText(branches.Meta{StoreID: uuid.NewString()}) // strings and numbers always marshal
 	namespace := name(s.to.namespace)
 	return "-- Iceberg, in the words of Spark SQL:\n" +
 		"CREATE NAMESPACE IF NOT EXISTS " + namespace + ";\n" +

@@ -28,6 +28,7 @@ func insist(ctx context.Context, call func() error) error {
 // Two workers finish one decided change at once. Both have looked, and found
 // nothing, before either commits (ICE1).
 func TestTwoWorkers(t *testing.T) {
+	t.Parallel()
 	const rounds = 30
 	for _, kind := range icetest.Kinds {
 		t.Run(kind.Name, func(t *testing.T) {
@@ -78,6 +79,7 @@ func meeting(n int) func() func() {
 // A worker sleeps between its look and its commit, and another one does all the work
 // meanwhile.
 func TestSleeper(t *testing.T) {
+	t.Parallel()
 	for _, kind := range icetest.Kinds {
 		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()

@@ -137,6 +137,7 @@ func TestConflictAtStage(t *testing.T) {
 // The unit is decided, and then a peer changes what its DELETE and UPDATE stand on:
 // the statements are done again on what is there, once, and the inserted rows stay.
 func TestConflictAfterDecision(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, peer string
 		want       []string

@@ -151,7 +151,7 @@ func TestSeveralTables(t *testing.T) {
 	})
 	func() {
 		defer func() {
-			if caught := recover(); caught != stop {
+			if caught, ok := recover().(error); !ok || !errors.Is(caught, stop) {
 				t.Errorf("recovered %v", caught)
 			}
 		}()

@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 
 	"github.com/apache/iceberg-go"
@@ -71,9 +72,7 @@ func New(cfg Config) *Catalog {
 // props are the catalog's properties with our own file IO.
 func (c Config) props() iceberg.Properties {
 	props := iceberg.Properties{}
-	for key, value := range c.Props {
-		props[key] = value
-	}
+	maps.Copy(props, c.Props)
 	c.Files.Props(props)
 	return props
 }

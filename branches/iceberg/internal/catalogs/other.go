@@ -3,6 +3,7 @@ package catalogs
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/url"
 	"os"
 	"strings"
@@ -32,9 +33,7 @@ var RESTKeys = []string{token, secretKey, scope, audience, resource, prefix, aut
 func (c *Catalog) openREST(ctx context.Context) error {
 	p := c.cfg.Props
 	io := iceberg.Properties{}
-	for key, value := range p {
-		io[key] = value
-	}
+	maps.Copy(io, p)
 	for _, key := range append(RESTKeys, Warehouse) {
 		delete(io, key)
 	}

@@ -70,10 +70,8 @@ func (c *Catalog) database(create bool) (*sql.DB, error) {
 
 // lacksTables reports whether the catalog's tables are not there.
 func lacksTables(ctx context.Context, db *sql.DB) (bool, error) {
-	rows, err := db.QueryContext(ctx, "SELECT table_name FROM iceberg_tables WHERE 1=0")
-	if err == nil {
-		err = errors.Join(rows.Err(), rows.Close())
-	}
+	var n int
+	err := db.QueryRowContext(ctx, "SELECT count(*) FROM iceberg_tables WHERE 1=0").Scan(&n)
 	switch {
 	case err == nil:
 		return false, nil

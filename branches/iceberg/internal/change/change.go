@@ -74,22 +74,23 @@ func (m Mark) summary() iceberg.Properties {
 }
 
 var (
-	// ErrConflict: a peer has changed what the change stands on.
+	// ErrConflict says that a peer has changed what the change stands on.
 	ErrConflict = errors.New("a peer has changed the table")
-	// ErrSchema: the files cannot be read under the table's schema any more.
+	// ErrSchema says that the files cannot be read under the table's schema any more.
 	ErrSchema = errors.New("the table was changed so that the staged files do not fit")
-	// ErrReplaced: another table stands under the name.
+	// ErrReplaced says that another table stands under the name.
 	ErrReplaced = errors.New("another table stands under the same name")
-	// ErrGone: a staged file is not there. Committed all the same, it would make
-	// the whole table unreadable.
+	// ErrGone says that a staged file is not there. Committed all the same, it would
+	// make the whole table unreadable.
 	ErrGone = errors.New("a staged file is gone")
-	// ErrNever: a tombstone of the unit stands.
+	// ErrNever says that a tombstone of the unit stands.
 	ErrNever = errors.New("this unit was given up: it was settled by another")
-	// ErrApplied: the unit is in the table before its time.
+	// ErrApplied says that the unit is in the table before its time.
 	ErrApplied = errors.New("a snapshot of this unit stands: the unit comes twice, or two stores share the namespace")
-	// ErrRedo: what a peer has left is nothing that the statements can be done on.
+	// ErrRedo says that what a peer has left is nothing that the statements can be
+	// done on.
 	ErrRedo = errors.New("the unit's statements cannot be done again")
-	// ErrTooLate: nobody can tell whether the change was applied.
+	// ErrTooLate says that nobody can tell whether the change was applied.
 	ErrTooLate = errors.New("the table's history has expired since the unit was staged, so that nobody can tell whether it was applied")
 )
 
@@ -113,7 +114,7 @@ func (c *Change) Empty() bool { return len(c.Add) == 0 && len(c.Remove) == 0 }
 // with every write: the library counts files from 0 in each, and a second write
 // with the same id silently overwrites the first one's files.
 func WriteUUID(txn branches.TxnID, ident []string, seq int) uuid.UUID {
-	name, _ := json.Marshal(ident) //nolint:errchkjson,errcheck // strings always marshal
+	name, _ := json.Marshal(ident) //nolint:errchkjson // strings always marshal
 	return uuid.NewSHA1(uuid.UUID(txn), fmt.Appendf(name, "#%d", seq))
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/catalog/rest"
 	"github.com/apache/iceberg-go/table"
 
 	"github.com/rhizodat/rhizodat-go/branches"
@@ -94,7 +95,7 @@ func (f *Finisher) try(ctx context.Context, c *Change, mark Mark, decided bool) 
 			return false, err
 		}
 	}
-	err = f.commit(ctx, tbl, c, plan, mark)
+	err = f.commit(ctx, tbl, plan, mark)
 	if err != nil && !branches.IsUnknown(err) {
 		discard(ctx, tbl, plan.made)
 	}
@@ -115,12 +116,12 @@ type kinded interface {
 
 func (f *Finisher) plan(ctx context.Context, tbl *table.Table, c *Change, verdict Verdict, decided bool) (plan, error) {
 	remove, err := c.Precheck(ctx, tbl)
-	if err != nil && !(decided && errors.Is(err, ErrConflict)) {
-		return plan{}, err
-	}
-	if err == nil {
+	switch {
+	case err == nil:
 		add, err := c.decode(tbl, c.Add)
 		return plan{add: add, remove: remove}, err
+	case !decided || !errors.Is(err, ErrConflict):
+		return plan{}, err
 	}
 	if !verdict.Complete {
 		// Done twice, an UPDATE of c to c + 1 would add two.
@@ -155,7 +156,7 @@ func (f *Finisher) plan(ctx context.Context, tbl *table.Table, c *Change, verdic
 // catalog's compare-and-swap of the metadata, leave no room for another commit of
 // this unit between the look and this one. Transaction.Commit would move the
 // requirement to a newer head and append again without a look.
-func (f *Finisher) commit(ctx context.Context, tbl *table.Table, c *Change, p plan, mark Mark) error {
+func (f *Finisher) commit(ctx context.Context, tbl *table.Table, p plan, mark Mark) error {
 	tx := tbl.NewTransaction()
 	props := mark.summary()
 	var err error
@@ -220,10 +221,15 @@ func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(e
 // iceberg-go's SQL catalog says so in a bare error where the head moved before the
 // call and in ErrCommitFailed where it moved during it.
 func IsConflict(err error) bool {
-	if err == nil || branches.IsUnknown(err) {
+	switch {
+	case err == nil, branches.IsUnknown(err):
 		return false
+	case errors.Is(err, table.ErrCommitFailed):
+		return true
+	case errors.Is(err, rest.ErrRESTError):
+		return false // whatever words a server puts into an error that is no 409
 	}
-	return errors.Is(err, table.ErrCommitFailed) || strings.Contains(strings.ToLower(err.Error()), "requirement failed")
+	return strings.Contains(strings.ToLower(err.Error()), "requirement failed")
 }
 
 // backOff waits before another try, with full jitter.

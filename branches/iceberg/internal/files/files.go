@@ -63,9 +63,14 @@ var (
 // loads a table is missing for a moment) and stands aside for everybody else.
 func init() {
 	for _, scheme := range []string{"file", ""} {
-		iceio.Unregister(scheme)
-		iceio.Register(scheme, choose)
+		Register(scheme)
 	}
+}
+
+// Register puts this IO in the place of a scheme's present one.
+func Register(scheme string) {
+	iceio.Unregister(scheme)
+	iceio.Register(scheme, choose)
 }
 
 func choose(_ context.Context, _ *url.URL, props map[string]string) (iceio.IO, error) {
@@ -77,7 +82,7 @@ func choose(_ context.Context, _ *url.URL, props map[string]string) (iceio.IO, e
 	if !ok {
 		return nil, errClosed
 	}
-	return found.(*FS), nil //nolint:forcetypeassert,errcheck // nothing else is stored there
+	return found.(*FS), nil //nolint:forcetypeassert // nothing else is stored there
 }
 
 var (

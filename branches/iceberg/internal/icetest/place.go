@@ -2,6 +2,7 @@ package icetest
 
 import (
 	"database/sql"
+	"maps"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
@@ -87,15 +88,13 @@ func RESTS3(tb testing.TB) *Place {
 	tb.Helper()
 	endpoint := S3(tb)
 	props := iceberg.Properties{"warehouse": "s3://lake/wh"}
-	for key, value := range S3Props(endpoint) {
-		props[key] = value
-	}
+	maps.Copy(props, S3Props(endpoint))
 	server := NewREST(tb, sqliteCatalog(tb, tb.TempDir(), props))
 	return &Place{Name: "rest s3", REST: server, DSN: "iceberg+rest+" + server.URL + "?warehouse=s3://lake/wh&" + params(endpoint)}
 }
 
 // S3Secret is the object store's secret, for tests that look for it where none may be.
-const S3Secret = "sec+ret/of=tests"
+const S3Secret = "sec+ret/of=tests" //nolint:gosec // of a store in memory
 
 // S3Props are the properties of an object store's client.
 func S3Props(endpoint string) iceberg.Properties {
