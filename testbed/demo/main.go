@@ -87,6 +87,11 @@ func (p piece) show(ctx context.Context, plan plan, board *rig.Board, s *stack) 
 	switch {
 	case errors.Is(err, graph.ErrNoServer): // no journal
 		return []string{"drevo"}, nil
+	case errors.Is(err, errAlone):
+		for _, k := range p.companions {
+			leftOut = append(leftOut, k.engine)
+		}
+		return leftOut, nil
 	case err != nil:
 		return nil, err
 	}

@@ -50,6 +50,9 @@ type trial struct {
 	waiting map[string]map[string]bool
 }
 
+// errAlone says that a piece would have one store: nothing to be shown.
+var errAlone = errors.New("no second store")
+
 // companion is one with its kind.
 type companion struct {
 	rig.Companion
@@ -112,6 +115,9 @@ func (t *trial) openStores(ctx context.Context, s *stack) error {
 		}
 	}
 	stores := len(t.Stores) + len(t.companions)
+	if stores < 2 {
+		return errAlone
+	}
 	for name, c := range t.companions {
 		t.Others[name] = rig.Beside(c.Companion, stores)
 	}
