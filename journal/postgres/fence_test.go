@@ -220,3 +220,54 @@ func TestUnfitJournalIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// A grant and a value that were acknowledged survive a crash of the server: a
+// lost grant would make a fence repeat.
+func TestCrashKeepsFences(t *testing.T) {
+	cluster := lazy(t)
+	j, dsn := installed(t, cluster)
+	l := leasesOf(t, j)
+	s, err := j.(journal.Conditional).Steps(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := journal.StepKey{Execution: "e", Label: "l", Input: "0"}
+	claim := func(token, replaces string) journal.Answer {
+		t.Helper()
+		_, a, err := s.Claim(t.Context(), journal.StepRequest{Key: key, Holder: "a", Token: token, TTL: 0, Replaces: replaces})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	crash := func() {
+		t.Helper()
+		cluster.Kill(t)
+		cluster.Start(t)
+		eventually(t, "the journal answers", func() bool {
+			_, err := l.List(t.Context())
+			return err == nil
+		})
+	}
+	acquire(t, l, "a", 0)
+	if claim("1", "") != journal.AnswerWon {
+		t.Fatal("the claim lost")
+	}
+	crash()
+	if got, answer := acquire(t, l, "b", 0); answer != journal.AnswerWon || got.Fence != 2 {
+		t.Errorf("after the crash b got %v, %+v, want fence 2", answer, got)
+	}
+	if claim("2", "") != journal.AnswerLost || claim("3", "1") != journal.AnswerWon {
+		t.Error("the claim was lost in the crash")
+	}
+	if a, err := s.Record(t.Context(), journal.StepRecord{Key: key, Token: "3", Value: []byte("v")}); err != nil || a != journal.AnswerWon {
+		t.Fatal(a, err)
+	}
+	crash()
+	if got, err := s.Get(t.Context(), key); err != nil || string(got.Value) != "v" {
+		t.Errorf("after the crash the step is %+v, %v", got, err)
+	}
+	if n := cluster.Int(t, dsn, `SELECT fence FROM dat_lease WHERE name = 'p'`); n != 2 {
+		t.Errorf("after the crash the fence is %d", n)
+	}
+}
