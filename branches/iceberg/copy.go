@@ -94,7 +94,7 @@ func (w *work) copyFrom(ctx context.Context, at []int, next func() ([]any, error
 		if err := w.rows.Append(row); err != nil {
 			return 0, err
 		}
-		if w.rows.Len() >= w.store.opts.FlushRows || w.rows.Bytes() >= w.store.opts.FlushBytes {
+		if w.full() {
 			if err := w.check(); err != nil {
 				return 0, err
 			}

@@ -32,6 +32,7 @@ type work struct {
 // progress is what a savepoint remembers. Its slices are never changed in place.
 type progress struct {
 	pending []arrow.RecordBatch // inserted, in no file yet
+	bytes   int64               // of pending, about
 	add     []staged
 	remove  []lib.DataFile
 	filter  lib.BooleanExpression // what DELETE and UPDATE have looked at; nil: nothing
@@ -98,20 +99,26 @@ func (w *work) check() error {
 	if !w.checks {
 		return nil
 	}
-	batches := w.rows.Take()
+	bytes, batches := w.rows.Bytes(), w.rows.Take()
 	for _, b := range batches {
 		if err := change.CheckPartitions(w.tbl, b, w.store.onObjects()); err != nil {
 			return w.refused(err)
 		}
 	}
-	w.now.pending = append(slices.Clip(w.now.pending), batches...)
+	w.keep(batches, bytes)
 	return nil
+}
+
+// keep moves rows to where a savepoint can remember them.
+func (w *work) keep(batches []arrow.RecordBatch, bytes int64) {
+	w.now.pending = append(slices.Clip(w.now.pending), batches...)
+	w.now.bytes += bytes
 }
 
 // full reports whether there is enough in memory for a file.
 func (w *work) full() bool {
 	opts := w.store.opts
-	return w.rows.Len() >= opts.FlushRows || w.rows.Bytes() >= opts.FlushBytes || pendingRows(w.now.pending) >= opts.FlushRows
+	return w.rows.Len()+pendingRows(w.now.pending) >= opts.FlushRows || w.rows.Bytes()+w.now.bytes >= opts.FlushBytes
 }
 
 func pendingRows(batches []arrow.RecordBatch) int {
@@ -122,10 +129,11 @@ func pendingRows(batches []arrow.RecordBatch) int {
 	return rows
 }
 
-// seal moves the rows so far to where a savepoint can remember them.
+// seal keeps the rows so far.
 func (w *work) seal() {
 	if w.rows.Len() > 0 {
-		w.now.pending = append(slices.Clip(w.now.pending), w.rows.Take()...)
+		bytes := w.rows.Bytes()
+		w.keep(w.rows.Take(), bytes)
 	}
 }
 
@@ -144,7 +152,7 @@ func (w *work) flush(ctx context.Context) error {
 	for _, f := range files {
 		add = append(add, staged{file: f})
 	}
-	w.now.add, w.now.pending = add, nil
+	w.now.add, w.now.pending, w.now.bytes = add, nil, 0
 	return nil
 }
 

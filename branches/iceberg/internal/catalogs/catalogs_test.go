@@ -152,3 +152,22 @@ func TestIdentity(t *testing.T) {
 		})
 	}
 }
+
+// A role whose commits are not forced commits to the catalog all the same.
+func TestForced(t *testing.T) {
+	cluster := pgtest.Server(t)
+	dsn := cluster.Database(t, "catalog")
+	cluster.Exec(t, dsn, "ALTER DATABASE "+pgtest.Name(dsn)+" SET synchronous_commit = off")
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := open(t, catalogs.Config{Kind: catalogs.Postgres, Postgres: config, Name: "c"})
+	if _, err := c.Create(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.Setting(t.Context(), "synchronous_commit")
+	if err != nil || got != "on" {
+		t.Errorf("synchronous_commit = %q, %v", got, err)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	sqlcat "github.com/apache/iceberg-go/catalog/sql"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite" // the driver of a SQLite catalog
@@ -57,7 +58,9 @@ func (c *Catalog) openSQL(ctx context.Context, create bool) error {
 
 func (c *Catalog) database(create bool) (*sql.DB, error) {
 	if c.cfg.Kind == Postgres {
-		return stdlib.OpenDB(*c.cfg.Postgres), nil
+		db := stdlib.OpenDB(*c.cfg.Postgres, stdlib.OptionAfterConnect(forced))
+		db.SetMaxOpenConns(maxConns)
+		return db, nil
 	}
 	// A wrong path must not leave an empty database behind.
 	if _, err := os.Stat(c.cfg.Path); errors.Is(err, os.ErrNotExist) && !create {
@@ -66,6 +69,17 @@ func (c *Catalog) database(create bool) (*sql.DB, error) {
 	u := url.URL{Scheme: "file", Path: c.cfg.Path}
 	// Without busy_timeout most loads beside a writer fail: "database is locked".
 	return sql.Open("sqlite", u.String()+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=fullfsync(1)")
+}
+
+// maxConns bounds the connections of one store to a PostgreSQL catalog. None is held
+// for longer than a request.
+const maxConns = 16
+
+// forced makes a commit of the catalog durable before it is answered, whatever the
+// role's default is: what is DONE must not be lost with the server's memory.
+func forced(ctx context.Context, conn *pgx.Conn) error {
+	_, err := conn.Exec(ctx, "SELECT pg_catalog.set_config('synchronous_commit', 'on', false) WHERE pg_catalog.current_setting('synchronous_commit') = 'off'")
+	return err
 }
 
 // lacksTables reports whether the catalog's tables are not there.
