@@ -1,10 +1,13 @@
 package icesql
 
 import (
+	"cmp"
 	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,9 +20,12 @@ import (
 type encodedArg struct {
 	Name    string `json:"n,omitempty"`
 	Ordinal int    `json:"o"`
-	Type    string `json:"t"` // null, bool, int, uint, float, number, text, bytes, time, duration, uuid, json
+	Type    string `json:"t"` // null, bool, int, uint, float, number, text, bytes, time, duration, uuid, json, list, map
 	Value   string `json:"v,omitempty"`
 	Bytes   []byte `json:"b,omitempty"`
+
+	Items []encodedArg `json:"i,omitempty"` // of a list or a map
+	Keys  []encodedArg `json:"k,omitempty"` // of a map
 }
 
 // EncodeArgs keeps arguments for a statement that may have to be run again after
@@ -28,11 +34,7 @@ type encodedArg struct {
 func EncodeArgs(args []driver.NamedValue) ([]byte, error) {
 	out := make([]encodedArg, len(args))
 	for i, a := range args {
-		v, err := icevalue.Plain(a.Value)
-		if err == nil {
-			err = out[i].set(v)
-		}
-		if err != nil {
+		if err := out[i].set(a.Value); err != nil {
 			return nil, &BindError{Cause: fmt.Sprintf("argument %d", a.Ordinal), Err: err}
 		}
 		out[i].Name, out[i].Ordinal = a.Name, a.Ordinal
@@ -41,6 +43,10 @@ func EncodeArgs(args []driver.NamedValue) ([]byte, error) {
 }
 
 func (e *encodedArg) set(v any) error {
+	v, err := icevalue.Plain(v)
+	if err != nil {
+		return err
+	}
 	switch x := v.(type) {
 	case nil:
 		e.Type = "null"
@@ -67,14 +73,45 @@ func (e *encodedArg) set(v any) error {
 		e.Type, e.Value = "duration", strconv.FormatInt(int64(x), 10)
 	case uuid.UUID:
 		e.Type, e.Value = "uuid", x.String()
-	default: // for a nested column, whose Appender reads JSON
-		raw, err := json.Marshal(x)
-		if err != nil {
-			return err
-		}
-		e.Type, e.Value = "json", string(raw)
+	case json.RawMessage:
+		e.Type, e.Value = "json", string(x)
+	default:
+		return e.setNested(v)
 	}
 	return nil
+}
+
+// setNested keeps what is inside a list or a map as it is: as JSON, bytes would
+// become base64 and a time would get a zone, and the column would not take them.
+func (e *encodedArg) setNested(v any) error {
+	r := reflect.ValueOf(v)
+	switch {
+	case r.Kind() == reflect.Slice || r.Kind() == reflect.Array:
+		e.Type, e.Items = "list", make([]encodedArg, r.Len())
+		for i := range e.Items {
+			if err := e.Items[i].set(r.Index(i).Interface()); err != nil {
+				return err
+			}
+		}
+		return nil
+	case r.Kind() == reflect.Map:
+		e.Type = "map"
+		// In the order in which an Appender would write them, so that a statement
+		// that is run again writes the same.
+		keys := r.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		for _, k := range keys {
+			var key, item encodedArg
+			if err := errors.Join(key.set(k.Interface()), item.set(r.MapIndex(k).Interface())); err != nil {
+				return err
+			}
+			e.Keys, e.Items = append(e.Keys, key), append(e.Items, item)
+		}
+		return nil
+	}
+	raw, err := json.Marshal(v)
+	e.Type, e.Value = "json", string(raw)
+	return err
 }
 
 // DecodeArgs reads what EncodeArgs made.
@@ -121,8 +158,50 @@ func (e *encodedArg) get() (any, error) {
 		return uuid.Parse(e.Value)
 	case "json":
 		return json.RawMessage(e.Value), nil
+	case "list":
+		return getAll(e.Items)
+	case "map":
+		return e.getMap()
 	}
 	return nil, errors.New("an unknown type")
+}
+
+func getAll(in []encodedArg) ([]any, error) {
+	out := make([]any, len(in))
+	for i := range in {
+		var err error
+		if out[i], err = in[i].get(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// getMap gives a map where every key is text, else the list of pairs that a map's
+// column takes too.
+func (e *encodedArg) getMap() (any, error) {
+	keys, err := getAll(e.Keys)
+	if err != nil {
+		return nil, err
+	}
+	items, err := getAll(e.Items)
+	if err != nil {
+		return nil, err
+	}
+	if len(keys) != len(items) {
+		return nil, errors.New("a map without as many keys as values")
+	}
+	byText, pairs := map[string]any{}, make([]any, len(keys))
+	for i, k := range keys {
+		pairs[i] = []any{k, items[i]}
+		if s, ok := k.(string); ok {
+			byText[s] = items[i]
+		}
+	}
+	if len(byText) == len(keys) {
+		return byText, nil
+	}
+	return pairs, nil
 }
 
 // time reads seconds and nanoseconds since 1970, and the offset of its clock.

@@ -36,6 +36,11 @@ func BindSelect(sel *Select, sc *iceberg.Schema, args []driver.NamedValue) (*Que
 	return b.q, nil
 }
 
+const (
+	groupBy = "GROUP BY"
+	orderBy = "ORDER BY"
+)
+
 // place finds or adds an expression that is evaluated for every row.
 func (b *selectBinder) place(e Expr) (int, error) {
 	text := e.String()
@@ -51,7 +56,9 @@ func (b *selectBinder) place(e Expr) (int, error) {
 	return b.places[text], nil
 }
 
-// item is the select item that e names by its position or its alias.
+// item is the select item that e names by its position or its alias. In GROUP BY a
+// column of the table goes before an alias of the same name, in ORDER BY after it,
+// as in PostgreSQL.
 func (b *selectBinder) item(e Expr, clause string) (Expr, error) {
 	switch e := e.(type) {
 	case *Literal:
@@ -64,8 +71,11 @@ func (b *selectBinder) item(e Expr, clause string) (Expr, error) {
 		}
 		return b.sel.Items[n-1].Expr, nil
 	case *ColumnRef:
+		if _, err := b.top(e.Path[0]); len(e.Path) > 1 || err == nil && clause == groupBy {
+			return e, nil
+		}
 		for _, it := range b.sel.Items {
-			if len(e.Path) == 1 && it.Alias == e.Path[0] {
+			if it.Alias == e.Path[0] && it.Expr != nil {
 				return it.Expr, nil
 			}
 		}
@@ -75,7 +85,7 @@ func (b *selectBinder) item(e Expr, clause string) (Expr, error) {
 
 func (b *selectBinder) bindGroups() error {
 	for _, e := range b.sel.GroupBy {
-		e, err := b.item(e, "GROUP BY")
+		e, err := b.item(e, groupBy)
 		if err != nil {
 			return err
 		}
@@ -201,7 +211,7 @@ func (b *selectBinder) aggregate(e *Aggregate) (source, error) {
 
 func (b *selectBinder) bindOrders() error {
 	for _, o := range b.sel.OrderBy {
-		e, err := b.item(o.Expr, "ORDER BY")
+		e, err := b.item(o.Expr, orderBy)
 		if err != nil {
 			return err
 		}

@@ -170,7 +170,7 @@ func (b *binder) compareTo(at slot, op Op, k constant) (bound, error) {
 	case bool:
 		n = orderNode{at, op, func(x *vector) func(int) int { return boolOrder(x, v) }}
 	case string:
-		n = orderNode{at, op, func(x *vector) func(int) int { return stringOrder(x, v) }}
+		n = stringNode{at, op, v}
 	case []byte:
 		n = orderNode{at, op, func(x *vector) func(int) int { return bytesOrder(x, v) }}
 	}

@@ -1,7 +1,9 @@
 package icesql
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
@@ -152,5 +154,12 @@ func (n *inNode) finder(v *vector) func(i int) bool {
 		return func(i int) bool { return n.texts[string(at(i))] }
 	}
 	at := intsOf(v.values)
-	return func(i int) bool { return n.ints[at(i)] }
+	if len(n.ints) > fewInts {
+		return func(i int) bool { return n.ints[at(i)] }
+	}
+	few := slices.Collect(maps.Keys(n.ints))
+	return func(i int) bool { return slices.Contains(few, at(i)) }
 }
+
+// fewInts is up to where looking at each is quicker than a map.
+const fewInts = 8

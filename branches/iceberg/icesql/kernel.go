@@ -233,6 +233,30 @@ func (n orderNode) eval(f *frame, out Mask) {
 	v.hideNulls(out)
 }
 
+// stringNode compares strings; equality, the usual question, without an order.
+type stringNode struct {
+	column slot
+	op     Op
+	c      string
+}
+
+func (n stringNode) eval(f *frame, out Mask) {
+	v := &f.columns[n.column]
+	a, ok := v.values.(*array.String)
+	if !ok || n.op != Eq && n.op != Ne {
+		orderNode{n.column, n.op, func(x *vector) func(int) int { return stringOrder(x, n.c) }}.eval(f, out)
+		return
+	}
+	equal := truthOf(n.op == Eq)
+	for i := range out {
+		out[i] = True - equal
+		if a.Value(i) == n.c {
+			out[i] = equal
+		}
+	}
+	v.hideNulls(out)
+}
+
 func boolOrder(v *vector, c bool) func(int) int {
 	a, _ := v.values.(*array.Boolean)
 	return func(i int) int { return int(truthOf(a.Value(i))) - int(truthOf(c)) }

@@ -150,6 +150,8 @@ func TestSelect(t *testing.T) {
 		{"SELECT rate, count(*) FROM t WHERE rate IS NOT NULL GROUP BY rate ORDER BY rate", "-0,2 0.5,1 NaN,1", nil},
 		{"SELECT day FROM t GROUP BY day ORDER BY day DESC", "- 2026-01-03T00:00:00 2026-01-01T00:00:00 2025-12-31T00:00:00", nil},
 		{"SELECT city FROM t WHERE id > 99 GROUP BY city", "", nil},
+		{"SELECT n AS city, count(1) FROM t WHERE id < 2 GROUP BY city, n", "1,1", nil}, // the column goes before the alias
+		{"SELECT id AS city FROM t ORDER BY city DESC LIMIT 1", "5", nil},               // and after it
 		{"SELECT max(id) FROM t ORDER BY sum(n) LIMIT 1", "5", nil},
 		{"SELECT sum(id) FROM t LIMIT 0", "", nil},
 		{"SELECT t.id, x.city FROM ns.t AS x WHERE x.id = 1", "", nil},
