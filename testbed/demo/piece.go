@@ -57,6 +57,7 @@ func pieces() []piece {
 		stores:  []string{"shop"},
 		companions: []kind{
 			{"events", "ClickHouse", openEvents("product", "quantity"), true},
+			{"history", "Iceberg", openHistory, false},
 			{"relations", "drevo", openRelations, false},
 		},
 		what:   "pieces",

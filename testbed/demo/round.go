@@ -38,7 +38,7 @@ func (t *trial) wants() bool {
 		decided += len(t.waiting[name])
 	}
 	missed := !enough || decided == 0
-	return missed && t.kills < mostRounds*t.plan.kills
+	return missed && t.kills < mostRounds*max(t.plan.kills, leastInside)
 }
 
 // round starts the program, recovers beside it what the last kill left, and
