@@ -207,3 +207,22 @@ func TestSettleOfLostCommit(t *testing.T) {
 	}
 	b.want("SELECT k FROM t")
 }
+
+// An aborted unit's files go, by whatever process, and only its own.
+func TestAbortRemovesFiles(t *testing.T) {
+	b := newBed(t, icetest.SQLite, retrying, "INSERT INTO t (k) VALUES ('z')")
+	u, other := b.staged("INSERT INTO t (k) VALUES ('a')", "DELETE FROM t WHERE k = 'z'"), b.staged("INSERT INTO t (k) VALUES ('b')")
+	store := b.open(iceberg.Options{})
+	for range 2 {
+		if err := store.Abort(t.Context(), u.ref()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := b.glob("t/data/*.parquet"); len(got) != 2 {
+		t.Errorf("%d data files, want the table's and the other unit's: %q", len(got), got)
+	}
+	if err := store.Finish(t.Context(), other.ref()); err != nil {
+		t.Fatal(err)
+	}
+	b.want("SELECT k FROM t", "b", "z")
+}

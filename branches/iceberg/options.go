@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -170,14 +171,20 @@ func secretProperty(key string) bool {
 	return false
 }
 
-// unknown refuses parameters that nobody would read.
+// unknown refuses parameters that nobody would read. What does not look like a name
+// may be a piece of a secret with an ampersand in it, and is not shown.
 func unknown(kept []string) error {
 	if len(kept) == 0 {
 		return nil
 	}
-	key, _, _ := strings.Cut(kept[0], "=")
+	key, _, named := strings.Cut(kept[0], "=")
+	if !named || !parameterName.MatchString(key) {
+		return errors.New("a parameter has no name (inside of a value, & is written %26)")
+	}
 	return fmt.Errorf("unknown parameter %s=", key)
 }
+
+var parameterName = regexp.MustCompile(`^[a-z][a-z0-9._-]{0,40}$`)
 
 // file is a DSN whose place is a path: ///absolute/path.
 func (t *target) file(base string, kept []string) error {

@@ -163,3 +163,25 @@ func TestExamine(t *testing.T) {
 		t.Errorf("nothing was found of %s", check)
 	}
 }
+
+// No text makes Open panic, and no error of it shows what the text holds as a secret.
+func FuzzOpen(f *testing.F) {
+	for _, dsn := range []string{
+		"iceberg+sqlite:///c.db?warehouse=s3://b/p&s3.secret-access-key=%s", "iceberg+postgres://u:%s@h/d?warehouse=file:///wh",
+		"iceberg+rest+https://h/api?token=%s&prefix=x", "iceberg+dir:///wh?namespace=a.b", "iceberg+rest+http://u:%s@h",
+	} {
+		f.Add(dsn)
+	}
+	const secret = "hunter2secret"
+	f.Fuzz(func(t *testing.T, dsn string) {
+		store, err := iceberg.Open("lake", strings.ReplaceAll(dsn, "%s", secret), iceberg.Options{})
+		switch {
+		case err == nil:
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+		case strings.Count(dsn, "=%s") == strings.Count(dsn, "%s") && strings.Contains(err.Error(), secret):
+			t.Errorf("an error shows the secret: %v", err)
+		}
+	})
+}
