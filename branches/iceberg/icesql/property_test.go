@@ -210,6 +210,12 @@ func TestEvalAgreesWithTheModel(t *testing.T) {
 		for _, row := range rows {
 			want += c.eval(row)
 		}
+		from := rapid.IntRange(0, len(rows)-1).Draw(rt, "from") // a slice has offsets of its own
+		part := b.NewSlice(int64(from), int64(len(rows)))
+		defer part.Release()
+		if got := truths(rt, sc, part, c.text); got != want[from:] {
+			rt.Fatalf("%s\n%v from %d\n got %s\nwant %s", c.text, rows, from, got, want[from:])
+		}
 		if got := truths(rt, sc, b, c.text); got != want {
 			rt.Fatalf("%s\n%v\n got %s\nwant %s", c.text, rows, got, want)
 		}

@@ -28,3 +28,6 @@ SHOW NAMESPACES FROM erp
 DESCRIBE erp.orders
 DESC TABLE "Ä"
 /* a /* nested */ comment */ SELECT a FROM t -- to the end;
+SELECT "order"."id", "order"."at" FROM "erp"."orders" AS "order" WHERE (("order"."id" = $1)) AND ("order"."city" IN ('oslo', 'riga')) ORDER BY "order"."id" LIMIT 1
+SELECT * FROM "erp"."orders" WHERE "erp"."orders"."id" = 1 ORDER BY "erp"."orders"."id" LIMIT 1
+UPDATE "erp"."orders" AS "o" SET "city" = 'oslo', "o"."n" = "o"."n" + 1 WHERE ("o"."id" = 5)
