@@ -1,10 +1,11 @@
 package icetest
 
 import (
+	"crypto/rand"
 	"database/sql"
-	"maps"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -79,46 +80,74 @@ func RESTPlace(tb testing.TB) *Place {
 // SQLiteS3 is a SQL catalog over an object store.
 func SQLiteS3(tb testing.TB) *Place {
 	tb.Helper()
-	endpoint := S3(tb)
-	return &Place{Name: "sqlite s3", DSN: "iceberg+sqlite://" + tb.TempDir() + "/catalog.db?warehouse=s3://lake/wh&" + params(endpoint)}
+	bucket := S3(tb)
+	return &Place{Name: "sqlite s3", DSN: "iceberg+sqlite://" + tb.TempDir() + "/catalog.db?" + params(bucket)}
 }
 
-// RESTS3 is a REST catalog over an object store.
+// RESTS3 is a REST catalog over an object store: the one that EnvREST names, else
+// one of this process.
 func RESTS3(tb testing.TB) *Place {
 	tb.Helper()
-	endpoint := S3(tb)
-	props := iceberg.Properties{"warehouse": "s3://lake/wh"}
-	maps.Copy(props, S3Props(endpoint))
-	server := NewREST(tb, sqliteCatalog(tb, tb.TempDir(), props))
-	return &Place{Name: "rest s3", REST: server, DSN: "iceberg+rest+" + server.URL + "?warehouse=s3://lake/wh&" + params(endpoint)}
+	bucket := S3(tb)
+	place := &Place{Name: "rest s3"}
+	server := os.Getenv(EnvREST)
+	if server == "" {
+		place.REST = NewREST(tb, sqliteCatalog(tb, tb.TempDir(), bucket))
+		server = place.REST.URL
+	}
+	place.DSN = "iceberg+rest+" + server + "?" + params(bucket)
+	return place
 }
 
-// S3Secret is the object store's secret, for tests that look for it where none may be.
+// The environment may name servers to test against instead of those of this process.
+const (
+	// EnvS3 is the URL of an object store: http://KEY:SECRET@host:port/bucket.
+	EnvS3 = "RHIZODAT_TEST_S3"
+	// EnvREST is the URL of a REST catalog that can reach that object store.
+	EnvREST = "RHIZODAT_TEST_ICEBERG_REST"
+)
+
+// S3Secret is the secret of the object store in this process, for tests that look for
+// it where none may be.
 const S3Secret = "sec+ret/of=tests" //nolint:gosec // of a store in memory
 
-// S3Props are the properties of an object store's client.
-func S3Props(endpoint string) iceberg.Properties {
-	return iceberg.Properties{"s3.endpoint": endpoint, "s3.region": "us-east-1", "s3.access-key-id": "tests", "s3.secret-access-key": S3Secret}
+// Bucket is a warehouse in an object store, as the properties of its client.
+type Bucket = iceberg.Properties
+
+func newBucket(endpoint, key, secret, bucket string) Bucket {
+	return Bucket{
+		"warehouse": "s3://" + bucket + "/wh" + strings.ToLower(rand.Text()), "s3.endpoint": endpoint, "s3.region": "us-east-1",
+		"s3.access-key-id": key, "s3.secret-access-key": secret,
+	}
 }
 
-func params(endpoint string) string {
-	list := make([]string, 0, 4)
-	for key, value := range S3Props(endpoint) {
-		list = append(list, key+"="+url.PathEscape(value))
+func params(bucket Bucket) string {
+	list := make([]string, 0, len(bucket))
+	for key, value := range bucket {
+		list = append(list, key+"="+strings.ReplaceAll(url.PathEscape(value), "&", "%26"))
 	}
 	return strings.Join(list, "&")
 }
 
-// S3 starts an object store in memory, with the bucket lake.
-func S3(tb testing.TB) (endpoint string) {
+// S3 gives a warehouse in the object store that EnvS3 names, else in one that lives
+// in memory as long as the test.
+func S3(tb testing.TB) Bucket {
 	tb.Helper()
+	if text := os.Getenv(EnvS3); text != "" {
+		u, err := url.Parse(text)
+		if err != nil {
+			tb.Fatal(EnvS3 + " is not a URL")
+		}
+		secret, _ := u.User.Password()
+		return newBucket(u.Scheme+"://"+u.Host, u.User.Username(), secret, strings.Trim(u.Path, "/"))
+	}
 	backend := s3mem.New()
 	if err := backend.CreateBucket("lake"); err != nil {
 		tb.Fatal(err)
 	}
 	server := httptest.NewServer(gofakes3.New(backend).Server())
 	tb.Cleanup(server.Close)
-	return server.URL
+	return newBucket(server.URL, "tests", S3Secret, "lake")
 }
 
 func sqliteCatalog(tb testing.TB, dir string, props iceberg.Properties) catalog.Catalog {
