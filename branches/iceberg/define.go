@@ -3,6 +3,7 @@ package iceberg
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 
 	"github.com/apache/iceberg-go"
@@ -68,13 +69,8 @@ func (s *Store) createTable(ctx context.Context, q *icesql.CreateTable) error {
 	if err != nil {
 		return err
 	}
-	props := iceberg.Properties{}
-	for key, value := range tableDefaults {
-		props[key] = value
-	}
-	for key, value := range q.Properties {
-		props[key] = value
-	}
+	props := maps.Clone(tableDefaults)
+	maps.Copy(props, q.Properties)
 	if q.Comment != "" {
 		props["comment"] = q.Comment
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -83,9 +84,7 @@ func parseDSN(dsn string, extra map[string]string) (target, error) {
 	if err != nil {
 		return target{}, err
 	}
-	for key, value := range extra {
-		t.catalog.Props[key] = value
-	}
+	maps.Copy(t.catalog.Props, extra)
 	for key, value := range t.catalog.Props {
 		if secretProperty(key) {
 			t.secrets = append(t.secrets, value)
