@@ -15,6 +15,8 @@ type Story struct {
 	TxTime      string           `json:"dat_tx_time,omitempty"`
 	AgeMS       int64            `json:"age_ms"`
 	UnchangedMS int64            `json:"unchanged_ms"`
+	Lease       string           `json:"lease,omitempty"` // that it was to commit under
+	Fence       journal.Fence    `json:"fence,omitempty"`
 	Branches    []BranchStory    `json:"branches"`
 	Claim       *journal.Claim   `json:"claim,omitempty"`
 	Remarks     []journal.Remark `json:"remarks,omitempty"`
@@ -74,6 +76,7 @@ func (w *Worker) Show(ctx context.Context, txn branches.TxnID) (Story, error) {
 		return story, nil
 	}
 	story.State, story.Claim, story.Remarks = rec.State, rec.Note.Claim, rec.Note.Remarks
+	story.Lease, story.Fence = rec.Lease, rec.Fence
 	story.AgeMS, story.UnchangedMS = p.age(rec.CreatedMS).Milliseconds(), p.age(rec.UpdatedMS).Milliseconds()
 	if !rec.TxTime.IsZero() {
 		story.TxTime = rec.TxTime.String()

@@ -114,12 +114,15 @@ func TestLeaseGrantsOfTheManual(t *testing.T) {
 		t.Error(err)
 	}
 	r.cluster.Exec(t, r.journal, `UPDATE dat_step SET updated_ms = 1`)
+	txn := r.cluster.Strings(t, r.journal, `SELECT dat_txn::text FROM dat_journal`)[0]
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
 		{[]string{"leases"}, "released"},
 		{[]string{"steps"}, "recorded"},
+		{[]string{"show", txn}, "under lease p, fence 1\n"},
+		{[]string{"show", "--json", txn}, `"lease": "p"`},
 		{[]string{"compact", "--steps-older-than", "1h"}, "removed 1 once-only steps"},
 	} {
 		if got := call(t, as(operator), "", c.args...); got.code != 0 || !strings.Contains(got.out, c.want) {

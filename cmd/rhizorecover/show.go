@@ -57,6 +57,9 @@ func printStory(s *session, st recovery.Story) error {
 	if st.TxTime != "" {
 		say(s.out, "dat_tx_time %s\n", st.TxTime)
 	}
+	if st.Lease != "" {
+		say(s.out, "under lease %s, fence %s\n", st.Lease, st.Fence)
+	}
 	for _, part := range []struct{ title, text string }{
 		{"What happened", st.Happened}, {"What will happen", st.Next}, {"Why", st.Why},
 	} {
