@@ -12,7 +12,7 @@ build: ## compile everything; programs go to bin/
 	go build ./...
 	go build -o bin/ ./cmd/...
 
-demo: ## kill a program that commits to two databases, recover, count the money
+demo: ## kill programs that commit to several stores, recover, count what is in each
 	@scripts/demo.sh
 
 test: ## vet, and all tests against real servers; a skipped test is a failure
@@ -34,7 +34,7 @@ fuzz: ## fuzz every target for 30 s (FUZZTIME=5m for longer)
 crash: ## kill at every step of the protocol, in every mode, and check recovery
 	@scripts/crash.sh -long
 
-bench: ## measure against pgx and against a hand-written opponent
+bench: ## measure against pgx, clickhouse-go and a hand-written opponent
 	@scripts/bench.sh
 
 clean: ## remove what the targets made; the test cache of Go stays
