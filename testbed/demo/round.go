@@ -220,7 +220,7 @@ func (t *trial) settle(ctx context.Context) error {
 	if err := t.wait(ctx); err != nil {
 		return err
 	}
-	_, output, err := t.recovery.UntilClean(ctx, 20*time.Second)
+	_, output, err := t.recovery.UntilClean(ctx, time.Minute)
 	fmt.Printf("\nthe last pass of rhizorecover:\n%.1500s\n", output)
 	return err
 }
