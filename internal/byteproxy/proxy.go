@@ -140,7 +140,10 @@ func (p *Proxy) meets(sent []byte) *Rule {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, r := range p.rules {
-		if !r.used && bytes.Contains(sent, r.text) {
+		if r.used || !bytes.Contains(sent, r.text) {
+			continue
+		}
+		if r.skip--; r.skip < 0 {
 			r.used = true
 			close(r.hit)
 			return r

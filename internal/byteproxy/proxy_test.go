@@ -170,6 +170,24 @@ func TestHold(t *testing.T) {
 	}
 }
 
+// A rule may be for a later request of the same text.
+func TestSkip(t *testing.T) {
+	e := newEcho(t)
+	p := byteproxy.New(t, e.listener.Addr().String())
+	rule := p.Cut("again", byteproxy.Before).Skip(2)
+	conn := dial(t, p)
+	for _, line := range []string{"again 1", "again 2"} {
+		conn.say(t, line)
+		if !conn.answered(line) || rule.Met() {
+			t.Errorf("%s does not pass", line)
+		}
+	}
+	conn.say(t, "again 3")
+	if conn.answered("again 3") || !rule.Met() {
+		t.Error("the third request passes")
+	}
+}
+
 // A client that is let down ends, and its server does not notice.
 func TestDesert(t *testing.T) {
 	e := newEcho(t)

@@ -31,6 +31,7 @@ type Rule struct {
 	request bool   // it holds the request, and not the reply
 	hit     chan struct{}
 	used    bool // guarded by the proxy
+	skip    int  // requests yet; guarded by the proxy
 
 	once    sync.Once
 	release chan struct{}
@@ -54,6 +55,13 @@ func (p *Proxy) arm(r *Rule) *Rule {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rules = append(p.rules, r)
+	return r
+}
+
+// Skip lets n requests that hold the text pass before the rule applies. It is
+// called before there is any.
+func (r *Rule) Skip(n int) *Rule {
+	r.skip = n
 	return r
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rhizodat/rhizodat-go/testbed/crash/events"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/graph"
+	"github.com/rhizodat/rhizodat-go/testbed/crash/lake"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
 
@@ -26,6 +27,7 @@ type house struct {
 	mu      sync.Mutex
 	engines []*events.Engine
 	graphs  []*graph.Server
+	lakes   []*lake.Store
 	leftOut []string // what this machine lacks
 
 	programs programs
@@ -125,6 +127,9 @@ func (h *house) close(ctx context.Context) error {
 	var errs []error
 	for _, e := range h.engines {
 		errs = append(errs, e.Close())
+	}
+	for _, s := range h.lakes {
+		errs = append(errs, s.Close())
 	}
 	for _, s := range h.graphs {
 		errs = append(errs, s.Close(ctx))

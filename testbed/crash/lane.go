@@ -7,6 +7,7 @@ import (
 
 	"github.com/rhizodat/rhizodat-go/testbed/crash/events"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/graph"
+	"github.com/rhizodat/rhizodat-go/testbed/crash/lake"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
 
@@ -39,9 +40,10 @@ type lane struct {
 	crashes  *rig.Server       // the journal's own server; nil: it must not crash
 	third    string            // the third store's name; empty: it is a PostgreSQL database
 	far      far               // that store
-	server   crasher           // and its server
+	server   crasher           // and its server; nil: it has none of its own
 	events   *events.Store     // the same, where it is one of these
 	graph    *graph.Store      //
+	lake     *lake.Store       //
 	ways     map[string]string // to databases, where not as the superuser
 
 	bound time.Duration // of recovery
@@ -56,6 +58,7 @@ type kindOfLane struct {
 	engine   *events.Engine // of thirdEvents
 	events   events.Layout
 	graphs   *graph.Server // of thirdGraph
+	lake     lake.Layout   // of thirdLake
 	alone    bool          // there is no other store
 	apart    string        // no scene without this word plays here
 	crashing bool          // the journal lies on the server that may crash
@@ -73,8 +76,10 @@ func (h *house) lane(ctx context.Context, kind kindOfLane) (*lane, error) {
 // install makes our tables.
 func (l *lane) install(ctx context.Context) error {
 	l.recovery.DSN = l.DSNVia(l.ways, optionsOfRecovery)
-	_, _, err := l.recovery.Run(ctx, "init")
-	return err
+	if _, _, err := l.recovery.Run(ctx, "init"); err != nil {
+		return err
+	}
+	return l.define(ctx)
 }
 
 // bareLane is a lane without our tables.

@@ -5,7 +5,7 @@
 //
 //	crash -long    every point, shape and mode
 //	crash -short   every step in every mode; what "make check" runs
-//	crash -run matrix,clickhouse,drevo,cut,scenario,prove,race,leak   only these parts
+//	crash -run matrix,clickhouse,drevo,iceberg,cut,scenario,prove,race,leak   only these parts
 //
 // The last word is with -run prove: the same checks with one safety guard of the
 // protocol taken out each must find a violation.
@@ -40,6 +40,7 @@ var parts = []part{
 	{"matrix", matrix},
 	{"clickhouse", clickhouse},
 	{"drevo", drevo},
+	{"iceberg", iceberg},
 	{"cut", cuts},
 	{"scenario", scenarios},
 	{"race", races},

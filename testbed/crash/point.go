@@ -16,13 +16,17 @@ const (
 	shapeOne     shape = "one"     // only a writes: one phase
 	shapeEvents  shape = "events"  // a and b write, and e is rolled forward
 	shapeGraph   shape = "graph"   // a, b and g write
+	shapeLake    shape = "lake"    // a and b write, and l is rolled forward
 	// There is no other store: one phase.
 	shapeEventsAlone shape = "events alone"
 	shapeGraphAlone  shape = "graph alone"
+	shapeLakeAlone   shape = "lake alone"
 )
 
 // alone reports whether the shape needs a lane of its third store only.
-func (s shape) alone() bool { return s == shapeEventsAlone || s == shapeGraphAlone }
+func (s shape) alone() bool {
+	return s == shapeEventsAlone || s == shapeGraphAlone || s == shapeLakeAlone
+}
 
 // insert is a unit's write of one store.
 func insert(store string, stores string) string {
@@ -64,6 +68,10 @@ func (s shape) work() []string {
 		return []string{insert("a", "3"), createNode("3"), insert("b", "3")}
 	case shapeGraphAlone:
 		return []string{createNode("1")}
+	case shapeLake:
+		return []string{insert("a", "3"), insert("b", "3"), "append l 3 " + eventRows + " txn"}
+	case shapeLakeAlone:
+		return []string{"append l 1 " + eventRows + " txn"}
 	}
 	panic("no such shape: " + string(s))
 }
@@ -78,12 +86,16 @@ func (s shape) stores(step coordinator.Step) []string {
 		third = []string{string(thirdPayload)}
 	case shapeEvents:
 		third = []string{string(thirdEvents)}
+	case shapeLake:
+		third = []string{string(thirdLake)}
 	case shapeGraph:
 		locked = append(locked, string(thirdGraph))
 	case shapeEventsAlone:
 		return alone(thirdEvents, step)
 	case shapeGraphAlone:
 		return alone(thirdGraph, step)
+	case shapeLakeAlone:
+		return alone(thirdLake, step)
 	case shapeTwo, shapeOne:
 	}
 	switch step {

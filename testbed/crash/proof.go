@@ -12,6 +12,7 @@ import (
 	"github.com/rhizodat/rhizodat-go/internal/guard"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/events"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/graph"
+	"github.com/rhizodat/rhizodat-go/testbed/crash/lake"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/plan"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/pooled"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
@@ -109,6 +110,11 @@ func graphProofs(ctx context.Context, h *house) ([]proof, error) {
 	return all, nil
 }
 
+// lakeProofs are those of Iceberg.
+func lakeProofs(context.Context, *house) ([]proof, error) {
+	return sceneProofs("", kindOfLake(lake.Layout{}), lakeScenes(1)), nil
+}
+
 // sceneProofs are the scenes that a guard is for.
 func sceneProofs(word string, base kindOfLane, all []scene) []proof {
 	var proofs []proof
@@ -156,7 +162,7 @@ func abortThenCrash(ctx context.Context, l *lane, child *rig.Child, s *sight) er
 // proofs runs every scenario with its guard and without.
 func proofs(ctx context.Context, h *house) error {
 	all := allProofs()
-	for _, more := range []func(context.Context, *house) ([]proof, error){eventProofs, graphProofs} {
+	for _, more := range []func(context.Context, *house) ([]proof, error){eventProofs, graphProofs, lakeProofs} {
 		found, err := more(ctx, h)
 		if err != nil {
 			return err

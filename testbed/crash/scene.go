@@ -141,6 +141,8 @@ func (l *lane) work() []string {
 		work = append(work, "append "+l.third+" "+stores+" "+strconv.Itoa(l.events.Rows()))
 	case l.graph != nil:
 		work = append(work, createNode(stores))
+	case l.lake != nil:
+		work = append(work, "append "+l.third+" "+stores+" "+strconv.Itoa(l.lake.Rows())+" txn")
 	}
 	return work
 }

@@ -67,9 +67,14 @@ type surveyJobs struct {
 // the modes but the first are those of the steps from, at which the store has work
 // of its own, and later.
 func jobsOf(s, alone shape, from coordinator.Step, short bool) surveyJobs {
-	living := []mode{modeKill, modeFreeze, modeBackend, modeStore}
-	alive := []mode{modeKill, modeFreeze, modeStore}
-	absent := absences(s, from)
+	living := []mode{modeKill, modeFreeze, modeBackend}
+	alive := []mode{modeKill, modeFreeze}
+	later := []mode{modeFreeze, modeJournal}
+	var absent []job
+	if s != shapeLake { // which has no server of its own
+		living, alive, later = append(living, modeStore), append(alive, modeStore), append(later, modeStore)
+		absent = absences(s, from)
+	}
 	if !short {
 		return surveyJobs{
 			any:      slices.Concat(jobs(s, false, true, living), jobs(s, true, false, living[:2]), absent),
@@ -78,10 +83,10 @@ func jobsOf(s, alone shape, from coordinator.Step, short bool) surveyJobs {
 		}
 	}
 	j := surveyJobs{
-		any:   slices.Concat(jobs(s, false, false, living[:1]), absent[:1]),
+		any:   slices.Concat(jobs(s, false, false, living[:1]), absent[:min(1, len(absent))]),
 		alone: jobs(alone, false, false, alive[:1]),
 	}
-	for _, late := range jobs(s, false, false, []mode{modeFreeze, modeStore, modeJournal}) {
+	for _, late := range jobs(s, false, false, later) {
 		switch {
 		case late.point.step < from:
 		case late.mode == modeJournal:

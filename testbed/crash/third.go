@@ -7,7 +7,9 @@ import (
 	"github.com/rhizodat/rhizodat-go/internal/byteproxy"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/events"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/graph"
+	"github.com/rhizodat/rhizodat-go/testbed/crash/lake"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/payload"
+	"github.com/rhizodat/rhizodat-go/testbed/crash/plan"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
 
@@ -22,6 +24,7 @@ const (
 	thirdPayload third = "p" // package payload
 	thirdEvents  third = "e" // ClickHouse
 	thirdGraph   third = "g" // drevo
+	thirdLake    third = "l" // Iceberg
 )
 
 // crasher is a server that may be killed and comes back with what it holds.
@@ -54,6 +57,8 @@ func (h *house) third(ctx context.Context, l *lane, kind kindOfLane) (err error)
 			l.place(kind, l.graph, kind.graphs)
 		}
 		return err
+	case thirdLake:
+		return h.lake(ctx, l, kind)
 	}
 	return fmt.Errorf("no such third store: %s", kind.third)
 }
@@ -68,6 +73,44 @@ func (l *lane) through(net *byteproxy.Proxy) map[string]string {
 	return map[string]string{l.third: l.far.Via(net.Addr())}
 }
 
+// lake makes a catalog: in a database of the stores' server, or in files.
+func (h *house) lake(ctx context.Context, l *lane, kind kindOfLane) error {
+	var db *rig.Database
+	if kind.lake.Kind == lake.Postgres {
+		var err error
+		if db, err = h.stores.Database(ctx, "catalog"); err != nil {
+			return err
+		}
+	}
+	store, err := lake.New(kind.lake, db)
+	if err != nil {
+		return err
+	}
+	h.mu.Lock()
+	h.lakes = append(h.lakes, store)
+	h.mu.Unlock()
+	l.lake = store
+	l.place(kind, store, nil)
+	return nil
+}
+
+// define makes what the application has in the third store, where that is done by
+// statements of the driver.
+func (l *lane) define(ctx context.Context) error {
+	if l.lake == nil {
+		return nil
+	}
+	p := plan.Plan{Before: []string{"store:" + l.third + " CREATE TABLE ledger " + lake.Columns}}
+	child, err := rig.Start(ctx, l.unit, nil, p.Encode(), "RHIZODAT_DSN="+l.DSNVia(l.ways, optionsOfUnit))
+	if err != nil {
+		return err
+	}
+	for range child.Lines { // it has nothing to say
+		child.Go()
+	}
+	return child.Wait()
+}
+
 // on is the kind on the server of another one.
 func (k kindOfLane) on(base kindOfLane) kindOfLane {
 	k.third, k.engine, k.graphs = base.third, base.engine, base.graphs
@@ -77,6 +120,11 @@ func (k kindOfLane) on(base kindOfLane) kindOfLane {
 // kindOfEvents is a lane with ClickHouse.
 func kindOfEvents(engine *events.Engine) kindOfLane {
 	return kindOfLane{third: thirdEvents, engine: engine}
+}
+
+// kindOfLake is a lane with Iceberg.
+func kindOfLake(layout lake.Layout) kindOfLane {
+	return kindOfLane{third: thirdLake, lake: layout}
 }
 
 // kindOfGraph is a lane with drevo.

@@ -19,9 +19,10 @@ const Txn = "{txn}"
 type Plan struct {
 	// Before are statements of the session, run before the unit begins.
 	Before []string
-	// Work are the unit's statements. "book STORE N" books in a payload store a
+	// Work are the unit's statements; with none there is no unit. "book STORE N" books in a payload store a
 	// row of a unit that writes in N stores; "append STORE N ROWS" appends rows of
-	// such a unit to the ledger of a store that takes them in bulk.
+	// such a unit to the ledger of a store that takes them in bulk, and one more
+	// word names a column for the dat_txn.
 	Work []string
 	// Then is the work of a second unit of the same session.
 	Then []string

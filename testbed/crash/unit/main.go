@@ -120,12 +120,13 @@ func work(ctx context.Context, tx *sql.Tx, statement, txn string) error {
 	if err != nil {
 		return fmt.Errorf("read statement: %w", err)
 	}
+	columns := append([]string{"k", "stores"}, words[4:]...)
 	next := int64(0)
-	_, err = rhizodat.Append(ctx, tx, words[1], "ledger", []string{"k", "stores"}, func() ([]any, error) {
+	_, err = rhizodat.Append(ctx, tx, words[1], "ledger", columns, func() ([]any, error) {
 		if next++; next > rows {
 			return nil, nil
 		}
-		return []any{next, stores}, nil
+		return []any{next, stores, txn}[:len(columns)], nil
 	})
 	return err
 }
