@@ -292,3 +292,25 @@ func (p *process) end(t *testing.T) {
 		t.Errorf("the process: %v", err)
 	}
 }
+
+// A pool that is closed takes its leases along: nobody renews them any more.
+func TestLeaseEndsWithItsPool(t *testing.T) {
+	r := newRig(t)
+	db := openDSN(t, r.dsn)
+	l, err := lease.Acquire(t.Context(), db, "p", lease.WithTTL(time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-l.Context().Done()
+	if cause := context.Cause(l.Context()); !errors.Is(cause, journal.ErrClosed) && !errors.Is(cause, lease.ErrLapsed) {
+		t.Errorf("the lease ended by %v", cause)
+	}
+	other := r.open(t)
+	eventually(t, func() bool {
+		next, err := lease.Acquire(t.Context(), other, "p", lease.WithTTL(time.Second))
+		return err == nil && next.Fence() == 2
+	}, func() string { return "nobody else got it" })
+}
