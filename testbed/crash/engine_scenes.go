@@ -24,13 +24,13 @@ var (
 // engineScenes are about a server that dies, or has no room.
 func engineScenes(short bool) []scene {
 	wide := events.Layout{Rows: 20_000, Partitions: 90, Settings: ", fsync_after_insert=1"}
+	rounds := 5
+	if short {
+		wide.Rows, wide.Partitions, rounds = 8_000, 40, 1
+	}
 	windowedWide := wide
 	windowedWide.Window = 100
 	small := kindOfLane{events: events.Layout{Settings: ", storage_policy='small'"}}
-	rounds := 5
-	if short {
-		rounds = 1
-	}
 	all := []scene{
 		{name: "engine killed inside the insert", kind: kindOfLane{events: wide}, play: killedInside, rounds: rounds, rare: 10 * rounds},
 		{name: "the same, with a window", kind: kindOfLane{events: windowedWide}, play: killedInside, rounds: rounds, rare: 10 * rounds},

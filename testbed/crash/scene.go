@@ -45,10 +45,11 @@ func (sc scene) story() string {
 	return sc.name
 }
 
-// A scene has several acts, and rows that take a server some seconds.
+// A scene has several acts, and rows that take a busy server many seconds to
+// delete and insert again, of which a pass of recovery may see a part only.
 const (
-	sceneRecoverBound = 45 * time.Second
-	sceneBound        = 150 * time.Second
+	sceneRecoverBound = 2 * time.Minute
+	sceneBound        = 6 * time.Minute
 )
 
 // stage is a server with the lanes that scenes need. Scenes of one stage run
