@@ -60,10 +60,6 @@ func (s *Store) dropNamespace(ctx context.Context, q *icesql.DropNamespace) erro
 }
 
 func (s *Store) createTable(ctx context.Context, q *icesql.CreateTable) error {
-	opened, err := s.catalog.Get(ctx)
-	if err != nil {
-		return err
-	}
 	schema := q.Schema()
 	spec, err := q.PartitionSpec(schema)
 	if err != nil {
@@ -78,7 +74,7 @@ func (s *Store) createTable(ctx context.Context, q *icesql.CreateTable) error {
 	if spec != nil {
 		options = append(options, catalog.WithPartitionSpec(spec))
 	}
-	_, err = opened.CreateTable(ctx, s.ident(q.Table.Namespace, q.Table.Table), schema, options...)
+	err = s.catalog.CreateTable(ctx, s.ident(q.Table.Namespace, q.Table.Table), schema, options...)
 	if q.IfNotExists && errors.Is(err, catalog.ErrTableAlreadyExists) {
 		return nil
 	}

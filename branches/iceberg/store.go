@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	_ "github.com/apache/iceberg-go/io/gocloud/s3" // warehouses on s3://
 	"github.com/apache/iceberg-go/table"
 
 	"github.com/rhizodat/rhizodat-go/branches"

@@ -48,9 +48,10 @@ type Catalog struct {
 	turn chan struct{} // holds one token: held while the catalog is being opened
 
 	// Guarded by turn.
-	opened catalog.Catalog
-	db     *sql.DB
-	closed bool
+	opened  catalog.Catalog
+	db      *sql.DB
+	objects *objects
+	closed  bool
 }
 
 var (
@@ -104,6 +105,11 @@ func (c *Catalog) get(ctx context.Context, create bool) (catalog.Catalog, error)
 		return nil, err
 	}
 	var err error
+	if c.objects == nil {
+		if c.objects, err = newObjects(ctx, c.cfg.Props); err != nil {
+			return nil, err
+		}
+	}
 	switch c.cfg.Kind {
 	case SQLite, Postgres:
 		err = c.openSQL(ctx, create)
@@ -130,7 +136,34 @@ func (c *Catalog) Load(ctx context.Context, ident table.Identifier) (*table.Tabl
 	if err != nil {
 		return nil, err
 	}
-	return opened.LoadTable(ctx, ident)
+	tbl, err := opened.LoadTable(c.objects.with(ctx), ident)
+	if err != nil {
+		return nil, err
+	}
+	if c.cfg.Kind == REST {
+		return tbl, nil // its server may hand out credentials, which the library renews
+	}
+	return c.objects.table(tbl, opened), nil
+}
+
+// Commit gives a commit of a table to the catalog, once.
+func (c *Catalog) Commit(ctx context.Context, commit table.TableCommit) error {
+	opened, err := c.Get(ctx)
+	if err != nil {
+		return err
+	}
+	_, _, err = opened.CommitTable(c.objects.with(ctx), commit.Identifier, commit.Requirements, commit.Updates)
+	return err
+}
+
+// CreateTable makes a table.
+func (c *Catalog) CreateTable(ctx context.Context, ident table.Identifier, schema *iceberg.Schema, opts ...catalog.CreateTableOpt) error {
+	opened, err := c.Get(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = opened.CreateTable(c.objects.with(ctx), ident, schema, opts...)
+	return err
 }
 
 // Tables lists the tables of a namespace.
@@ -161,6 +194,7 @@ func (c *Catalog) Close() error {
 	if c.db != nil {
 		errs = append(errs, c.db.Close())
 	}
+	c.objects.close()
 	c.opened, c.db = nil, nil
 	return errors.Join(errs...)
 }

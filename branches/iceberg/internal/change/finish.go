@@ -189,11 +189,10 @@ func (f *Finisher) send(ctx context.Context, tbl *table.Table, tx *table.Transac
 	if err != nil {
 		return err
 	}
-	catalog, err := f.Catalog.Get(ctx)
-	if err != nil {
+	if _, err = f.Catalog.Get(ctx); err != nil {
 		return err
 	}
-	_, _, err = catalog.CommitTable(ctx, commit.Identifier, commit.Requirements, commit.Updates)
+	err = f.Catalog.Commit(ctx, commit)
 	switch {
 	case err == nil:
 		return nil
