@@ -50,13 +50,29 @@ func (c *Cluster) dropRole(tb testing.TB, role Role) {
 	databases := slices.Clone(c.databases)
 	c.mu.Unlock()
 	for _, database := range append(databases, "") {
-		err := c.trySession(tb, database, func(ctx context.Context, conn *pgx.Conn) error {
-			_, err := conn.Exec(ctx, "DROP OWNED BY "+quote(role.Name)+" CASCADE")
-			return err
-		})
-		if pgErr, ok := errors.AsType[*pgconn.PgError](err); err != nil && (!ok || pgErr.Code != "3D000") {
+		err := c.dropOwned(tb, database, role)
+		if state(err) == "57P01" { // it was being dropped just then
+			err = c.dropOwned(tb, database, role)
+		}
+		if err != nil && state(err) != "3D000" {
 			tb.Fatalf("drop role of a test: %v", err)
 		}
 	}
 	c.Exec(tb, "", "DROP ROLE "+quote(role.Name))
+}
+
+func (c *Cluster) dropOwned(tb testing.TB, database string, role Role) error {
+	tb.Helper()
+	return c.trySession(tb, database, func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "DROP OWNED BY "+quote(role.Name)+" CASCADE")
+		return err
+	})
+}
+
+// state is the SQLSTATE of err, empty where the server did not answer.
+func state(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
 }
