@@ -198,7 +198,7 @@ func TestStoppedHolder(t *testing.T) {
 		l, err = lease.Acquire(t.Context(), db, "p")
 		return err == nil
 	}, func() string { return "the lease did not lapse" })
-	defer l.Release(t.Context()) //nolint:errcheck // the journal goes with the test
+	defer l.Release(t.Context())
 	tx := begin(t, rhizodat.WithLease(t.Context(), l), db)
 	exec(t, tx, "INSERT INTO item (id) VALUES (2)")
 	exec(t, tx, "store:b INSERT INTO item (id) VALUES (2)")
