@@ -35,11 +35,11 @@ fi
 rm -f "$cache/test.log"
 scripts/setup.sh
 stage format 1m bin/golangci-lint fmt --diff
-stage vet 4m go vet ./...
-stage lint 6m scripts/lint.sh
-stage test 16m scripts/check.sh --tests
-stage crash 8m scripts/crash.sh -short
-stage demo 4m scripts/demo.sh -kills 6
+stage vet 8m go vet ./...
+stage lint 5m scripts/lint.sh
+stage test 17m scripts/check.sh --tests
+stage crash 5m scripts/crash.sh -short
+stage demo 3m scripts/demo.sh -kills 6
 
 say "== summary"
 printf '%s\n' "${results[@]}"
