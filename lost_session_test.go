@@ -46,6 +46,40 @@ func TestLostSession(t *testing.T) {
 	r.want(t, "1", "1")
 }
 
+// A session that puts its BEGIN off is found dead, and no other is to be had at that
+// moment. The unit goes on with one when there is: no statement runs outside of it.
+func TestLostSessionThatCannotBeReplaced(t *testing.T) {
+	r := newRig(t)
+	db := r.open(t)
+	db.SetMaxOpenConns(1)
+	refuse := func(allowed string) {
+		r.cluster.Exec(t, "postgres", `ALTER DATABASE "`+pgtest.Name(r.b)+`" ALLOW_CONNECTIONS `+allowed)
+	}
+	for _, again := range []bool{false, true} {
+		for range 3 {
+			tx := begin(t, t.Context(), db)
+			exec(t, tx, "store:b "+insert, 99, "rolled back")
+			if err := tx.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tx := begin(t, t.Context(), db)
+		r.cluster.Exec(t, "postgres", `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '`+pgtest.Name(r.b)+`'`)
+		refuse("false")
+		if _, err := tx.ExecContext(t.Context(), "store:b "+insert, 1, "one"); err == nil {
+			t.Error("a statement without a session = nil")
+		}
+		refuse("true")
+		if again {
+			exec(t, tx, "store:b "+insert, 2, "two")
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Error(err)
+		}
+		r.want(t, "", "")
+	}
+}
+
 // A session that has had units puts its BEGIN off to the first statement. It is
 // found dead there, whatever comes first, and nothing of the unit is lost.
 func TestLostSessionBeforeTheFirstStatement(t *testing.T) {

@@ -56,18 +56,29 @@ func (t *tx) beginOptions() branches.BeginOptions {
 // beginAgain replaces a branch of which nothing has reached its store, and whose
 // session was found dead, by one on a new session.
 func (t *tx) beginAgain(ctx context.Context, s *slot) error {
-	s.drop()
-	if err := t.conn.open(ctx, s); err != nil {
+	dead := s.session
+	s.session = nil
+	branch, err := t.openAndBegin(ctx, s)
+	if branch == nil {
+		// The branch is the dead session's still. So is the slot: on a new one the
+		// next statement would run outside of the unit, and without one, nowhere.
+		s.drop()
+		s.session = dead
+		if errors.Is(err, driver.ErrBadConn) {
+			return &LostSession{Store: s.name}
+		}
 		return err
 	}
-	branch, err := t.begin(ctx, s, t.beginOptions())
-	if errors.Is(err, driver.ErrBadConn) {
-		return &LostSession{Store: s.name}
-	}
-	if branch != nil {
-		s.part.Branch = branch
-	}
+	_ = dead.Close() // it is being given up: its error says nothing new
+	s.part.Branch = branch
 	return err
+}
+
+func (t *tx) openAndBegin(ctx context.Context, s *slot) (branches.Branch, error) {
+	if err := t.conn.open(ctx, s); err != nil {
+		return nil, err
+	}
+	return t.begin(ctx, s, t.beginOptions())
 }
 
 // begin opens a branch with the savepoints that stand. A branch that comes with
