@@ -17,6 +17,7 @@ const (
 	leastInside = 5 // kills inside a commit
 	mostRounds  = 3 // times the kills asked for, until they have hit enough
 	randomSpan  = 400 * time.Millisecond
+	headStart   = 200 * time.Millisecond // of the program before recovery
 )
 
 // wants reports whether another kill is needed.
@@ -41,9 +42,12 @@ func (t *trial) wants() bool {
 	return missed && t.kills < mostRounds*max(t.plan.kills, leastInside)
 }
 
-// round starts the program, recovers beside it what the last kill left, and
-// kills it at a random moment.
+// round starts the program when what the last kill left has become stale, or nearly,
+// recovers that beside it, and kills it at a random moment.
 func (t *trial) round(ctx context.Context) error {
+	if err := rig.Pause(ctx, t.stale()-headStart); err != nil {
+		return err
+	}
 	child, err := t.start(ctx)
 	if err != nil {
 		return err
@@ -86,13 +90,17 @@ func (t *trial) note(line string) {
 	}
 }
 
-// recover runs one pass of recovery when what the last kill left is stale.
-func (t *trial) recover(ctx context.Context) error {
-	wait := 200 * time.Millisecond // the first round: let the program begin
-	if !t.killed.IsZero() {
-		wait += staleAfter + drift - time.Since(t.killed)
+// stale is how long what the last kill left takes to become stale.
+func (t *trial) stale() time.Duration {
+	if t.killed.IsZero() {
+		return 0
 	}
-	if err := rig.Pause(ctx, wait); err != nil {
+	return staleAfter + drift - time.Since(t.killed)
+}
+
+// recover runs one pass of recovery.
+func (t *trial) recover(ctx context.Context) error {
+	if err := rig.Pause(ctx, max(headStart, t.stale())); err != nil {
 		return err
 	}
 	if err := t.wait(ctx); err != nil {
