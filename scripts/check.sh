@@ -35,11 +35,11 @@ fi
 rm -f "$cache/test.log"
 scripts/setup.sh
 stage format 1m bin/golangci-lint fmt --diff
-stage vet 8m go vet ./...
+stage vet 6m go vet ./...
 stage lint 5m scripts/lint.sh
-stage test 17m scripts/check.sh --tests
-stage crash 5m scripts/crash.sh -short
-stage demo 3m scripts/demo.sh -kills 6
+stage test 16m scripts/check.sh --tests
+stage crash 7m scripts/crash.sh -short
+stage demo 4m scripts/demo.sh -kills 6
 
 say "== summary"
 printf '%s\n' "${results[@]}"

@@ -53,7 +53,10 @@ func (h *house) furnish(ctx context.Context) (err error) {
 		return err
 	}
 	// No machine crashes here, only processes: what they have written is kept.
-	settings := []string{"fsync=off", "full_page_writes=off", "autovacuum=off", "checkpoint_timeout=1h"}
+	settings := []string{
+		"fsync=off", "full_page_writes=off", "autovacuum=off", "checkpoint_timeout=1h",
+		"max_connections=800", // the proofs run while what was left out is still being closed
+	}
 	if h.stores, err = rig.Launch(ctx, settings...); err != nil {
 		return err
 	}

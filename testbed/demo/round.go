@@ -18,6 +18,7 @@ const (
 	mostRounds  = 3 // times the kills asked for, until they have hit enough
 	randomSpan  = 400 * time.Millisecond
 	headStart   = 200 * time.Millisecond // of the program before recovery
+	aimFor      = time.Second            // how long a kill waits for a prepared unit
 )
 
 // wants reports whether another kill is needed.
@@ -54,7 +55,7 @@ func (t *trial) round(ctx context.Context) error {
 	}
 	recovered := make(chan error, 1)
 	go func() { recovered <- t.recover(ctx) }()
-	var moment <-chan time.Time
+	var moment, aimed <-chan time.Time
 	for alive := true; alive; {
 		select {
 		case line, ok := <-child.Lines:
@@ -68,6 +69,11 @@ func (t *trial) round(ctx context.Context) error {
 			}
 			moment = time.After(rand.N(randomSpan)) //nolint:gosec // no secret
 		case <-moment:
+			if aimed == nil && t.aims() {
+				aimed = t.seen(ctx)
+				moment = aimed
+				continue
+			}
 			if err := child.Kill(); err != nil {
 				return err
 			}
@@ -82,6 +88,27 @@ func (t *trial) round(ctx context.Context) error {
 	}
 	t.crashes = append(t.crashes, child.Wait())
 	return <-recovered
+}
+
+// aims reports whether the next kill waits, after its random moment, until some
+// unit is prepared: of the time of a unit with rows in ClickHouse that is a
+// hundredth, and a random moment alone seldom meets it.
+func (t *trial) aims() bool { return t.kills%2 == 1 }
+
+// seen fires when a prepared transaction is there, or none has come for long.
+func (t *trial) seen(ctx context.Context) <-chan time.Time {
+	fired := make(chan time.Time, 1)
+	go func() {
+		defer func() { fired <- time.Now() }()
+		for over := time.Now().Add(aimFor); time.Now().Before(over); {
+			for _, db := range t.Stores {
+				if gids, err := db.Prepared(ctx); err != nil || len(gids) > 0 {
+					return // a kill at another moment is one too
+				}
+			}
+		}
+	}()
+	return fired
 }
 
 func (t *trial) note(line string) {
