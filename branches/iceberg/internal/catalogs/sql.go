@@ -82,14 +82,16 @@ func forced(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// lacksTables reports whether the catalog's tables are not there.
+// lacksTables reports whether the catalog's tables are not there. The library makes
+// them one by one: another's first may stand while its second does not yet.
 func lacksTables(ctx context.Context, db *sql.DB) (bool, error) {
 	var n int
-	err := db.QueryRowContext(ctx, "SELECT count(*) FROM iceberg_tables WHERE 1=0").Scan(&n)
+	err := db.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM iceberg_tables WHERE 1=0)"+
+		" + (SELECT count(*) FROM iceberg_namespace_properties WHERE 1=0)").Scan(&n)
 	switch {
 	case err == nil:
 		return false, nil
-	case sqlState(err) == "42P01", strings.Contains(err.Error(), "no such table: iceberg_tables"):
+	case sqlState(err) == "42P01", strings.Contains(err.Error(), "no such table: iceberg_"):
 		return true, nil
 	}
 	return false, err
