@@ -36,10 +36,10 @@ rm -f "$cache/test.log"
 scripts/setup.sh
 stage format 1m bin/golangci-lint fmt --diff
 stage vet 6m go vet ./...
-stage lint 5m scripts/lint.sh
-stage test 16m scripts/check.sh --tests
+stage lint 4m scripts/lint.sh
+stage test 18m scripts/check.sh --tests
 stage crash 7m scripts/crash.sh -short
-stage demo 4m scripts/demo.sh -kills 6
+stage demo 3m scripts/demo.sh -kills 6
 
 say "== summary"
 printf '%s\n' "${results[@]}"
