@@ -92,7 +92,7 @@ func (t *trial) round(ctx context.Context) error {
 
 // aims reports whether the next kill waits, after its random moment, until some
 // unit is prepared: of the time of a unit with rows in ClickHouse that is a
-// hundredth, and a random moment alone seldom meets it.
+// small part, and a random moment alone seldom meets it.
 func (t *trial) aims() bool { return t.kills%2 == 1 }
 
 // seen fires when a prepared transaction is there, or none has come for long.
