@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change lands: format, vet, lint, all
 # tests, the short crash run, a short demo. Every stage runs, whatever the others
-# say, within its own limit; the sum of the limits is below 40 minutes.
+# say, within its own limit; the sum of the limits is below 40 minutes. The last
+# lines say again why a stage failed: often they are all that is kept of a log.
 . "$(dirname "$0")/lib.sh"
 
 results=()
-failed=0
+failed=()
 
 # stage NAME LIMIT COMMAND ...
 stage() {
@@ -14,34 +15,37 @@ stage() {
 	# At a terminal its interrupt must reach the stage.
 	[ ! -t 0 ] || guard+=(--foreground)
 	say "== $name"
-	"${guard[@]}" "$limit" "$@" || status=$?
+	"${guard[@]}" "$limit" "$@" > >(tee "$cache/check-$name.log") 2>&1 || status=$?
 	if [ "$status" -ne 0 ]; then
-		failed=1
+		failed+=("$name")
 		word="failed ($status)"
 		[ "$status" -ne 124 ] || word="not done within $limit"
 	fi
 	results+=("$(printf '%-8s %4ds  %s' "$name" $((SECONDS - began)) "$word")")
 }
 
-tests() {
-	scripts/test.sh | tee "$cache/test.log"
+# reasons STAGE prints the few lines of a stage's log that say why it failed.
+reasons() {
+	local log=$cache/check-$1.log found
+	found=$(grep -E '^figures: short|malformed|--- FAIL|^FAIL|^panic:|DATA RACE|is a failure|violated|^left out:' "$log" |
+		grep -v -- '--- FAIL: .*/.* ' | cut -c 1-150 | head -n 8) || true
+	[ -n "$found" ] || found=$(tail -n 4 "$log" | cut -c 1-150)
+	printf '%s: %s\n' "$1" "$found"
 }
 
-if [ "${1:-}" = --tests ]; then
-	tests
-	exit
-fi
-
-rm -f "$cache/test.log"
+rm -f "$cache"/check-*.log
 scripts/setup.sh
 stage format 1m bin/golangci-lint fmt --diff
 stage vet 6m go vet ./...
 stage lint 4m scripts/lint.sh
-stage test 18m scripts/check.sh --tests
+stage test 18m scripts/test.sh
 stage crash 7m scripts/crash.sh -short
 stage demo 3m scripts/demo.sh -kills 6
 
 say "== summary"
 printf '%s\n' "${results[@]}"
-[ ! -f "$cache/test.log" ] || tail -n 1 "$cache/test.log"
-exit "$failed"
+tail -n 1 "$cache/check-test.log"
+[ ${#failed[@]} -gt 0 ] || exit 0
+say "== what failed"
+for name in "${failed[@]}"; do reasons "$name"; done
+exit 1
