@@ -3,10 +3,10 @@
 # lacks: with apt-get as root or through sudo, and the linter into ./bin. It starts no
 # service, makes no system cluster, and does nothing the second time.
 #
-#   scripts/setup.sh [PART ...]    parts: go compiler postgresql pgbouncer linters clickhouse drevo; default all
+#   scripts/setup.sh [PART ...]    parts: go compiler postgresql pgbouncer linters clickhouse drevo s3gateway; default all
 . "$(dirname "$0")/lib.sh"
 
-readonly oldest_go=1.26 linter_version=2.15.0
+readonly oldest_go=1.26 linter_version=2.15.0 s3gateway_version=1.8.0
 
 as_root() {
 	if [ "$(id -u)" -eq 0 ]; then
@@ -152,6 +152,24 @@ debian_has_rust() {
 	[ "$(printf '%s\n' "$oldest" "$found" | sort -V | head -n 1)" = "$oldest" ]
 }
 
+# A pinned S3 server, Versity's gateway, built from source into the user's cache
+# directory. Its folder is named after the version, so that a newer one does not
+# take the place of one that runs.
+setup_s3gateway() {
+	local dir=${XDG_CACHE_HOME:-$HOME/.cache}/rhizodat/s3gateway
+	if [ ! -x "$dir/$s3gateway_version/versitygw" ]; then
+		say "setup: building versitygw $s3gateway_version (some minutes)"
+		rm -rf "$dir/build"
+		mkdir -p "$dir"
+		GOBIN=$dir/build CGO_ENABLED=0 go install -trimpath "github.com/versity/versitygw/cmd/versitygw@v$s3gateway_version"
+		mkdir -p "$dir/$s3gateway_version"
+		mv "$dir/build/versitygw" "$dir/$s3gateway_version/versitygw"
+		rmdir "$dir/build"
+	fi
+	ln -sfn "$s3gateway_version" "$dir/current"
+	say "setup: S3 gateway $dir/$s3gateway_version/versitygw"
+}
+
 setup_linters() {
 	local found=
 	[ ! -x bin/golangci-lint ] || found=$(bin/golangci-lint version --short)
@@ -164,11 +182,11 @@ setup_linters() {
 }
 
 setup_go
-[ $# -gt 0 ] || set -- compiler postgresql pgbouncer linters clickhouse drevo
+[ $# -gt 0 ] || set -- compiler postgresql pgbouncer linters clickhouse drevo s3gateway
 for part; do
 	case $part in
 	go) ;; # always checked
-	compiler | postgresql | pgbouncer | linters | clickhouse | drevo) "setup_$part" ;;
+	compiler | postgresql | pgbouncer | linters | clickhouse | drevo | s3gateway) "setup_$part" ;;
 	*) die "no such part: $part" ;;
 	esac
 done

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 
 if [ -z "${RHIZODAT_TEST_PG:-}" ]; then
-	scripts/setup.sh compiler postgresql pgbouncer clickhouse drevo
+	scripts/setup.sh compiler postgresql pgbouncer clickhouse drevo s3gateway
 	# One server for all packages. No test of the shared server crashes the
 	# machine, so it need not sync.
 	with_server fsync=off full_page_writes=off max_connections=400 -- scripts/test.sh "$@"
