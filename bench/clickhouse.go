@@ -89,10 +89,7 @@ func analytic(ctx context.Context, rounds int) error {
 		again := openOpponent(protocol.dsn) // the control pair
 		plain := open("rhizodat", "ch="+protocol.dsn)
 		marked := open("rhizodat", "ch="+protocol.dsn+" markers=on")
-		connector, err := rhizodat.NewConnector(must1(rhizodat.ParseDSN("ch=" + protocol.dsn + " markers=on")))
-		must(err)
-		must(connector.Install(ctx))
-		must(connector.Close())
+		install(ctx, "ch="+protocol.dsn+" markers=on")
 		for _, n := range []int{1, 1000, 100_000} {
 			must(e.empty(ctx))
 			pair := eventPair{ctx: ctx, rows: eventRows(n), times: max(1, min(30, 20_000/n))}
@@ -209,9 +206,4 @@ func bytesPerRow(ctx context.Context, e *events) {
 	runtime.KeepAlive(rows)
 	fmt.Printf("a buffered row takes %.1f bytes until its commit\n", per)
 	figure("clickhouse_bytes_per_buffered_row", fmt.Sprintf("%.1f", per), fmt.Sprintf("<=%d", mostBytes), per <= mostBytes)
-}
-
-func must1[T any](value T, err error) T {
-	must(err)
-	return value
 }

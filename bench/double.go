@@ -64,38 +64,28 @@ func double(ctx context.Context, r *rig, rounds int) {
 	costs(ctx, r)
 }
 
-// costs prints statements and forced writes per transaction of both. The
-// servers' counters are read after the connections are closed: they lag.
+// costs prints statements and forced writes per transaction of both.
 func costs(ctx context.Context, r *rig) {
 	const n = 200
-	count := func(work func(i int) error, end func()) (float64, float64) {
-		before, err := r.counters(ctx)
-		must(err)
-		for i := range n {
-			must(work(i))
-		}
-		end()
-		after, err := r.counters(ctx)
-		must(err)
-		return float64(after.statements-before.statements) / n, float64(after.syncs-before.syncs) / n
-	}
-	ours := openObserved(r, 1, &windows{})
-	s, f := count(func(i int) error { return transfer(ctx, ours, account(1, i), account(i, 1)) },
-		func() { must(ours.Close()) })
-	theirs, err := floor.Open(ctx, r.url("bank_a"), r.url("bank_b"), r.url("coord"), 1)
-	must(err)
-	ts, tf := count(func(i int) error { return theirs.Transfer(ctx, account(1, i), account(i, 1), 1) }, theirs.Close)
+	s, f := r.cost(ctx, serverNames, n, func() (func(int) error, func()) {
+		ours := openObserved(r, 1, &windows{})
+		return func(i int) error { return transfer(ctx, ours, account(1, i), account(i, 1)) }, func() { must(ours.Close()) }
+	})
+	ts, tf := r.cost(ctx, serverNames, n, func() (func(int) error, func()) {
+		theirs := must1(floor.Open(ctx, r.url("bank_a"), r.url("bank_b"), r.url("coord"), 1))
+		return func(i int) error { return theirs.Transfer(ctx, account(1, i), account(i, 1), 1) }, theirs.Close
+	})
 	fmt.Printf("per transaction: ours %.1f statements, %.1f forced writes; floor %.1f statements, %.1f forced writes\n", s, f, ts, tf)
 	figure("double_forced_writes_above_floor", fmt.Sprintf("%.2f", f-tf), "<=0.5", f-tf <= .5)
 }
 
-func openObserved(r *rig, k int, w *windows) *sql.DB {
-	cfg, err := rhizodat.ParseDSN(r.dsn())
-	must(err)
-	cfg.Observer = w
-	connector, err := rhizodat.NewConnector(cfg)
-	must(err)
-	db := sql.OpenDB(connector)
+func openObserved(r *rig, k int, w *windows) *sql.DB { return openWith(r.dsn(), k, w) }
+
+// openWith makes a pool that keeps k connections.
+func openWith(dsn string, k int, observer rhizodat.Observer) *sql.DB {
+	cfg := must1(rhizodat.ParseDSN(dsn))
+	cfg.Observer = observer
+	db := sql.OpenDB(must1(rhizodat.NewConnector(cfg)))
 	db.SetMaxOpenConns(k)
 	db.SetMaxIdleConns(k)
 	return db

@@ -1,11 +1,13 @@
 // Command bench measures the driver side by side with what it competes with:
-// pgx/v5/stdlib or clickhouse-go for one store, and a hand-written two-phase commit
-// without recovery (bench/floor) for two. Everything runs interleaved in one process on
-// throw-away servers that force every write; what is printed are medians of
-// paired ratios with their quartiles, beside a control pair, since a shared
+// pgx/v5/stdlib, clickhouse-go or iceberg-go for one store, a hand-written
+// two-phase commit without recovery (bench/floor) for two, and the plain
+// statements that a lease or a step stands for. Everything runs interleaved in one
+// process on throw-away servers that force every write; what is printed are medians
+// of paired ratios with their quartiles, beside a control pair, since a shared
 // machine's bare times say little.
 //
 //	go run ./bench -rounds 9
+//	go run ./bench -only drevo
 //
 // Each line `figure NAME VALUE GOAL ok|short` is for scripts to read.
 package main
@@ -17,9 +19,11 @@ import (
 	"fmt"
 	"os"
 	"runtime/pprof"
+	"sync"
 
 	"github.com/rhizodat/rhizodat-go"
 	"github.com/rhizodat/rhizodat-go/internal/chserver"
+	"github.com/rhizodat/rhizodat-go/internal/drevoserver"
 )
 
 // exitLeftOut is the exit code of all scripts for a part that this machine lacks.
@@ -29,7 +33,7 @@ func main() { os.Exit(measure()) }
 
 func measure() int {
 	rounds := flag.Int("rounds", 9, "interleaved rounds of each measurement")
-	only := flag.String("only", "", "one part: single, double, recovery or clickhouse")
+	only := flag.String("only", "", "one part: single, double, recovery, clickhouse, drevo, iceberg or concurrent")
 	records := flag.Int("records", 1000, "transactions in doubt for the recovery part")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of this process to a file")
 	flag.Parse()
@@ -41,38 +45,56 @@ func measure() int {
 		defer pprof.StopCPUProfile()
 	}
 
-	r, err := newRig(ctx)
-	must(err)
-	defer r.close()
-	cfg, err := rhizodat.ParseDSN(r.dsn())
-	must(err)
-	connector, err := rhizodat.NewConnector(cfg)
-	must(err)
-	must(connector.Install(ctx))
-	must(connector.Close())
-
-	var leftOut []error
-	part := func(name string, run func()) {
-		if *only == "" || *only == name {
-			fmt.Printf("\n== %s ==\n", name)
-			run()
+	var started *rig
+	banks := sync.OnceValue(func() *rig {
+		started = must1(newRig(ctx))
+		install(ctx, started.dsn())
+		return started
+	})
+	defer func() {
+		if started != nil {
+			started.close()
 		}
+	}()
+	parts := []struct {
+		name string
+		run  func() error
+	}{
+		{"single", func() error { single(ctx, banks(), *rounds); return nil }},
+		{"double", func() error { double(ctx, banks(), *rounds); return nil }},
+		{"recovery", func() error { inDoubt(ctx, banks(), *records); return nil }},
+		{"clickhouse", func() error { return analytic(ctx, *rounds) }},
+		{"drevo", func() error { return graphs(ctx, banks(), *rounds) }},
+		{"iceberg", func() error { return tables(ctx, *rounds) }},
+		{"concurrent", func() error { return concurrent(ctx, banks(), *rounds) }},
 	}
-	part("single", func() { single(ctx, r, *rounds) })
-	part("double", func() { double(ctx, r, *rounds) })
-	part("recovery", func() { inDoubt(ctx, r, *records) })
-	part("clickhouse", func() {
-		if err := analytic(ctx, *rounds); errors.Is(err, chserver.ErrNoServer) {
-			leftOut = append(leftOut, err)
-		} else {
+	known, missing := false, false
+	for _, p := range parts {
+		if *only != "" && *only != p.name {
+			continue
+		}
+		known = true
+		fmt.Printf("\n== %s ==\n", p.name)
+		switch err := p.run(); {
+		case errors.Is(err, chserver.ErrNoServer), errors.Is(err, drevoserver.ErrNoServer):
+			fmt.Println("left out:", err)
+			missing = true
+		default:
 			must(err)
 		}
-	})
-	for _, err := range leftOut {
-		fmt.Println("left out:", err)
 	}
-	if len(leftOut) > 0 {
+	if !known {
+		must(fmt.Errorf("there is no part %q", *only))
+	}
+	if missing {
 		return exitLeftOut
 	}
 	return 0
+}
+
+// install makes the tables of ours in every store of a DSN and in its journal.
+func install(ctx context.Context, dsn string) {
+	connector := must1(rhizodat.NewConnector(must1(rhizodat.ParseDSN(dsn))))
+	must(connector.Install(ctx))
+	must(connector.Close())
 }

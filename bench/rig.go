@@ -23,10 +23,12 @@ type rig struct {
 	servers map[string]*pgserver.Server // bank_a, bank_b, coord
 }
 
+var serverNames = []string{"bank_a", "bank_b", "coord"}
+
 // newRig starts the servers with everything forced, as in production.
 func newRig(ctx context.Context) (*rig, error) {
 	r := &rig{servers: map[string]*pgserver.Server{}}
-	for _, name := range []string{"bank_a", "bank_b", "coord"} {
+	for _, name := range serverNames {
 		s, err := pgserver.Launch(ctx, "shared_buffers=128MB", "max_prepared_transactions=2000",
 			"max_connections=200", "autovacuum=off",
 			"shared_preload_libraries=pg_stat_statements", "pg_stat_statements.max=100000")
@@ -74,18 +76,21 @@ func (r *rig) exec(ctx context.Context, server, database, text string) error {
 	return err
 }
 
-// counters are a server's own: read after the connections are closed, they lag.
+// counters are a server's own. A backend hands its numbers in when it ends: they
+// are exact where every connection has been closed.
 type counters struct{ statements, syncs int64 }
 
-func (r *rig) counters(ctx context.Context) (counters, error) {
+func (r *rig) counters(ctx context.Context, servers ...string) (counters, error) {
 	var sum counters
-	for name := range r.servers {
+	for _, name := range servers {
 		c, err := pgx.Connect(ctx, r.url(name))
 		if err != nil {
 			return sum, err
 		}
 		var calls, syncs int64
-		err = c.QueryRow(ctx, `SELECT (SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements), (SELECT wal_sync FROM pg_stat_wal)`).Scan(&calls, &syncs)
+		if err = alone(ctx, c); err == nil {
+			err = c.QueryRow(ctx, `SELECT (SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements WHERE query NOT LIKE '%pg_stat_%'), (SELECT wal_sync FROM pg_stat_wal)`).Scan(&calls, &syncs)
+		}
 		_ = c.Close(ctx)
 		if err != nil {
 			return sum, err
@@ -94,6 +99,33 @@ func (r *rig) counters(ctx context.Context) (counters, error) {
 		sum.syncs += syncs
 	}
 	return sum, nil
+}
+
+// alone waits for the end of the other backends, whose clients have gone.
+func alone(ctx context.Context, c *pgx.Conn) error {
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		var others int
+		err := c.QueryRow(ctx, `SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`).Scan(&others)
+		switch {
+		case err != nil || others == 0:
+			return err
+		case time.Now().After(deadline):
+			return fmt.Errorf("count costs: %d connections are still open", others)
+		}
+	}
+}
+
+// cost is what one run of work takes, of n, in statements and forced writes of some
+// servers. begin opens its connections and end closes them; no other is open.
+func (r *rig) cost(ctx context.Context, servers []string, n int, begin func() (work func(i int) error, end func())) (statements, syncs float64) {
+	before := must1(r.counters(ctx, servers...))
+	work, end := begin()
+	for i := range n {
+		must(work(i))
+	}
+	end()
+	after := must1(r.counters(ctx, servers...))
+	return float64(after.statements-before.statements) / float64(n), float64(after.syncs-before.syncs) / float64(n)
 }
 
 // open makes a pool that keeps one connection.
@@ -118,6 +150,11 @@ func clients(k, n int, work func(client, i int) error) time.Duration {
 	}
 	wg.Wait()
 	return time.Since(start)
+}
+
+func must1[T any](value T, err error) T {
+	must(err)
+	return value
 }
 
 func must(err error) {

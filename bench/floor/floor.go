@@ -1,7 +1,8 @@
 // Package floor is the opponent of the benchmark: what a good engineer writes
-// by hand for two PostgreSQL databases and one journal row. Native pgx,
-// prepared statements, both PREPAREs and both COMMIT PREPAREDs in parallel, no
-// marker, ONE forced journal row.
+// by hand for two PostgreSQL databases, or one and a drevo graph, and one journal
+// row. Native pgx, prepared statements, both PREPAREs and both COMMIT PREPAREDs in
+// parallel, no marker, ONE forced journal row. And for a lease: its row, taken and
+// given back by one conditional statement each.
 //
 // It is not safe: it has no recovery, takes every answer for an outcome, and
 // forgets what a crash leaves prepared. It is only fast.
@@ -27,17 +28,30 @@ func Open(ctx context.Context, a, b, journal string, conns int) (*Floor, error) 
 		pool **pgxpool.Pool
 		dsn  string
 	}{{&f.a, a}, {&f.b, b}, {&f.journal, journal}} {
-		config, err := pgxpool.ParseConfig(p.dsn)
-		if err != nil {
-			return nil, fmt.Errorf("open floor: %w", err)
-		}
-		config.MaxConns = int32(conns) //nolint:gosec // a handful
-		if *p.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
-			return nil, fmt.Errorf("open floor: %w", err)
+		var err error
+		if *p.pool, err = pool(ctx, p.dsn, conns); err != nil {
+			return nil, err
 		}
 	}
-	_, err := f.journal.Exec(ctx, `CREATE TABLE IF NOT EXISTS floor_journal (id uuid PRIMARY KEY, state text NOT NULL)`)
-	return f, err
+	return f, makeJournal(ctx, f.journal)
+}
+
+func pool(ctx context.Context, dsn string, conns int) (*pgxpool.Pool, error) {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("open floor: %w", err)
+	}
+	config.MaxConns = int32(conns) //nolint:gosec // a handful
+	p, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open floor: %w", err)
+	}
+	return p, nil
+}
+
+func makeJournal(ctx context.Context, journal *pgxpool.Pool) error {
+	_, err := journal.Exec(ctx, `CREATE TABLE IF NOT EXISTS floor_journal (id uuid PRIMARY KEY, state text NOT NULL)`)
+	return err
 }
 
 // Close ends the pools.
@@ -86,10 +100,15 @@ func (f *Floor) Transfer(ctx context.Context, from, to, amount int64) error {
 
 // both sends one statement to both databases at once.
 func both(ctx context.Context, a, b *pgx.Conn, sql string) error {
+	return parallel(func() error { return end(ctx, a, sql) }, func() error { return end(ctx, b, sql) })
+}
+
+// parallel runs two calls at once, and returns the error of the first that has one.
+func parallel(a, b func() error) error {
 	var wg sync.WaitGroup
 	var first error
-	wg.Go(func() { _, first = a.PgConn().Exec(ctx, sql).ReadAll() })
-	_, second := b.PgConn().Exec(ctx, sql).ReadAll()
+	wg.Go(func() { first = a() })
+	second := b()
 	wg.Wait()
 	if first != nil {
 		return first
