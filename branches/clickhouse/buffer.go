@@ -16,7 +16,9 @@ import (
 type buffer struct {
 	store *Store
 	lists []*rowList
-	sizes int64 // packed bytes of the sealed blocks
+	// Bytes of the sealed blocks: of those that are packed, and of those that are
+	// not yet.
+	packed, loose int64
 }
 
 // rowList is the rows of one table that were given with the same columns.
@@ -37,6 +39,10 @@ type rowList struct {
 const (
 	sealRows  = 1 << 16
 	sealBytes = 8 << 20
+	// keepLoose is how many bytes of sealed blocks a unit keeps as they are. What a
+	// unit of one store sends at once need not be packed before: that is dearer than
+	// all else that is done with a row.
+	keepLoose = 8 << 20
 )
 
 // mark is a place to go back to.
@@ -206,7 +212,7 @@ func weight(v any) int {
 	return 16
 }
 
-// seal packs the open block.
+// seal ends the open block.
 func (b *buffer) seal(l *rowList) error {
 	if l.rows == 0 {
 		return nil
@@ -219,20 +225,53 @@ func (b *buffer) seal(l *rowList) error {
 		}
 		parts[i] = bytes
 	}
-	packed, err := pack(l.rows, parts)
+	sealed, err := newBlock(l.rows, parts)
 	if err != nil {
 		return err
 	}
-	b.sizes += int64(len(packed.packed))
-	if limit := b.store.opts.MaxPayload; limit > 0 && b.sizes > limit {
+	l.blocks = append(l.blocks, sealed)
+	b.loose += int64(sealed.raw)
+	if err := b.fit(); err != nil {
+		return err
+	}
+	return l.begin()
+}
+
+// fit packs the sealed blocks when they are many, and refuses a unit whose packed
+// blocks are too many.
+func (b *buffer) fit() error {
+	limit := b.store.opts.MaxPayload
+	if b.loose > keepLoose || limit > 0 && b.packed+b.loose > limit {
+		if err := b.pack(); err != nil {
+			return err
+		}
+	}
+	if limit > 0 && b.packed > limit {
 		return (&Error{
 			Store: b.store.name, Doing: "buffer rows", Err: ErrTooLarge,
-			Cause: fmt.Sprintf("%d bytes, packed, are above the bound of %d", b.sizes, limit),
+			Cause: fmt.Sprintf("%d bytes, packed, are above the bound of %d", b.packed, limit),
 			Way:   "commit more often, or raise max_payload",
 		}).because(branches.Permanent)
 	}
-	l.blocks = append(l.blocks, packed)
-	return l.begin()
+	return nil
+}
+
+// pack packs every sealed block.
+func (b *buffer) pack() error {
+	for _, l := range b.lists {
+		for i := range l.blocks {
+			sealed := &l.blocks[i]
+			if sealed.loose == nil {
+				continue
+			}
+			if err := sealed.pack(); err != nil {
+				return err
+			}
+			b.loose -= int64(sealed.raw)
+			b.packed += int64(len(sealed.packed))
+		}
+	}
+	return nil
 }
 
 // encodeColumn gives a column's bytes in the Native format, without its header.
@@ -263,7 +302,9 @@ func (b *buffer) mark() (mark, error) {
 func (b *buffer) back(m mark) error {
 	for _, l := range b.lists {
 		for _, dropped := range l.blocks[m[l]:] {
-			b.sizes -= int64(len(dropped.packed))
+			if b.packed -= int64(len(dropped.packed)); dropped.loose != nil {
+				b.loose -= int64(dropped.raw)
+			}
 		}
 		l.blocks = l.blocks[:m[l]]
 		if err := l.begin(); err != nil {

@@ -39,10 +39,11 @@ type payloadTable struct {
 
 type payloadColumn struct{ name, typ string }
 
-// block is some rows, packed.
+// block is some rows: loose, as the bytes of each column, or packed.
 type block struct {
 	rows   int
-	raw    int // bytes before packing
+	raw    int      // bytes before packing
+	loose  [][]byte // nil once it is packed
 	packed []byte
 }
 
@@ -67,10 +68,15 @@ var ErrPayload = errors.New("rhizodat: read payload: damaged, or made by a newer
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func (p *payload) encode() []byte {
+// encode packs what is loose.
+func (p *payload) encode() ([]byte, error) {
 	size := 64
 	for _, t := range p.tables {
-		for _, b := range t.blocks {
+		for i := range t.blocks {
+			b := &t.blocks[i]
+			if err := b.pack(); err != nil {
+				return nil, err
+			}
 			size += len(b.packed) + 32
 		}
 	}
@@ -90,7 +96,7 @@ func (p *payload) encode() []byte {
 			out = append(out, b.packed...)
 		}
 	}
-	return binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
+	return binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, castagnoli)), nil
 }
 
 func appendText(out []byte, text string) []byte {
@@ -171,28 +177,40 @@ var (
 	})
 )
 
-// pack makes a block of the bytes of its columns.
-func pack(rows int, columns [][]byte) (block, error) {
-	size := 0
+// newBlock is a loose block of the bytes of its columns.
+func newBlock(rows int, columns [][]byte) (block, error) {
+	b := block{rows: rows, loose: columns}
 	for _, c := range columns {
-		size += len(c) + binary.MaxVarintLen64
+		b.raw += len(binary.AppendUvarint(nil, uint64(len(c)))) + len(c)
 	}
-	if size > maxRaw {
+	if b.raw > maxRaw {
 		return block{}, ErrTooLarge
 	}
-	raw := make([]byte, 0, size)
-	for _, c := range columns {
+	return b, nil
+}
+
+// pack makes a loose block a packed one.
+func (b *block) pack() error {
+	if b.loose == nil {
+		return nil
+	}
+	raw := make([]byte, 0, b.raw)
+	for _, c := range b.loose {
 		raw = append(binary.AppendUvarint(raw, uint64(len(c))), c...)
 	}
 	z, err := packer()
 	if err != nil {
-		return block{}, err
+		return err
 	}
-	return block{rows: rows, raw: len(raw), packed: z.EncodeAll(raw, nil)}, nil
+	b.loose, b.packed = nil, z.EncodeAll(raw, nil)
+	return nil
 }
 
 // unpack gives the bytes of each column.
 func (b block) unpack(columns int) ([][]byte, error) {
+	if b.loose != nil {
+		return b.loose, nil
+	}
 	z, err := unpacker()
 	if err != nil {
 		return nil, err

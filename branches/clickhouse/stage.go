@@ -42,7 +42,9 @@ func (b *Branch) stage(ctx context.Context) (branches.Staged, error) {
 	}
 	staged := branches.Staged{Vote: branches.VoteApply, Payload: []byte{}}
 	if !b.unit.OnePhase {
-		staged.Payload = b.payload.encode()
+		if staged.Payload, err = b.payload.encode(); err != nil {
+			return branches.Staged{}, s.fail("stage branch", err)
+		}
 	}
 	return staged, nil
 }

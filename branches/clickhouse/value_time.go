@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -13,8 +14,6 @@ var (
 	dateLast    = time.Date(2149, 6, 6, 0, 0, 0, 0, time.UTC)
 	date32First = time.Date(1900, 1, 1, 0, 0, 0, 0, time.UTC)
 	date32Last  = time.Date(2299, 12, 31, 0, 0, 0, 0, time.UTC)
-	timeFirst   = time.Unix(0, 0)
-	timeLast    = time.Unix(1<<32-1, 0)
 	time64First = date32First
 	time64Last  = time.Date(2262, 4, 11, 23, 47, 16, 0, time.UTC)
 )
@@ -67,11 +66,11 @@ func checkDateTime(zone *time.Location) checker {
 		if err != nil {
 			return nil, err
 		}
-		cut := t.Truncate(time.Second)
-		if cut.Before(timeFirst) || cut.After(timeLast) {
+		seconds := t.Unix()
+		if seconds < 0 || seconds > math.MaxUint32 {
 			return nil, errRange
 		}
-		return unlessSame(v, cut), nil
+		return unlessSame(v, time.Unix(seconds, 0)), nil
 	}
 }
 
