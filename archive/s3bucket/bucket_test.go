@@ -3,8 +3,6 @@ package s3bucket_test
 import (
 	"errors"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -15,23 +13,17 @@ import (
 	"github.com/rhizodat/rhizodat-go/archive"
 	"github.com/rhizodat/rhizodat-go/archive/s3bucket"
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/internal/s3test"
 	"github.com/rhizodat/rhizodat-go/journal"
 )
 
-// server is an S3 server in process, behind a front that can answer in its place.
+// server is an S3 server behind a front that can answer in its place.
 type server struct {
-	url  string
-	mu   sync.Mutex
-	plan func(*http.Request) answer // of conditional PUTs
+	*s3test.Front
+	url string
 }
 
-// answer is what the front does with a request.
-type answer struct {
-	code string // of S3; empty passes the request on
-	http int
-	lost bool // passes it on, and loses the reply
-}
-
+// newServer is one in process.
 func newServer(t *testing.T) *server {
 	t.Helper()
 	t.Setenv("AWS_ACCESS_KEY_ID", "fixture")
@@ -40,40 +32,11 @@ func newServer(t *testing.T) *server {
 	if err := backend.CreateBucket("archive"); err != nil {
 		t.Fatal(err)
 	}
-	s3 := gofakes3.New(backend).Server()
-	s := &server{}
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch a := s.next(r); {
-		case a.lost:
-			s3.ServeHTTP(httptest.NewRecorder(), r)
-			panic(http.ErrAbortHandler) // the connection breaks
-		case a.code != "":
-			w.Header().Set("Content-Type", "application/xml")
-			w.WriteHeader(a.http)
-			fmt.Fprintf(w, "<Error><Code>%s</Code><Message>injected</Message></Error>", a.code)
-		default:
-			s3.ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(front.Close)
-	s.url = "s3://archive/prod?region=us-east-1&path_style=true&endpoint=" + front.URL
-	return s
+	return behind(s3test.NewFront(t, gofakes3.New(backend).Server()), "archive")
 }
 
-func (s *server) next(r *http.Request) answer {
-	conditional := r.Header.Get("If-Match") != "" || r.Header.Get("If-None-Match") != ""
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.plan == nil || r.Method != http.MethodPut || !conditional {
-		return answer{}
-	}
-	return s.plan(r)
-}
-
-func (s *server) set(plan func(*http.Request) answer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.plan = plan
+func behind(front *s3test.Front, bucket string) *server {
+	return &server{front, "s3://" + bucket + "/prod?region=us-east-1&path_style=true&endpoint=" + front.URL}
 }
 
 func (s *server) bucket(t *testing.T) archive.Bucket {
@@ -85,8 +48,10 @@ func (s *server) bucket(t *testing.T) archive.Bucket {
 	return b
 }
 
-func TestConditions(t *testing.T) {
-	s := newServer(t)
+func TestConditions(t *testing.T) { conditions(t, newServer(t)) }
+
+func conditions(t *testing.T, s *server) {
+	t.Helper()
 	b := s.bucket(t)
 	if _, _, err := b.Get(t.Context(), "k"); !errors.Is(err, archive.ErrAbsent) {
 		t.Errorf("Get of nothing: %v", err)
@@ -133,25 +98,25 @@ func TestAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
-		answer
+		s3test.Answer
 		replaceLost, createLost bool
 	}{
-		{answer{code: "PreconditionFailed", http: 412}, true, true},
-		{answer{code: "ConditionalRequestConflict", http: 409}, true, true},
-		{answer{code: "NoSuchKey", http: 404}, true, false},
-		{answer{code: "NoSuchBucket", http: 404}, false, false},
-		{answer{code: "NotFound", http: 404}, false, false},
-		{answer{code: "SlowDown", http: 503}, false, false},
-		{answer{code: "AccessDenied", http: 403}, false, false},
+		{s3test.Answer{Code: "PreconditionFailed", HTTP: 412}, true, true},
+		{s3test.Answer{Code: "ConditionalRequestConflict", HTTP: 409}, true, true},
+		{s3test.Answer{Code: "NoSuchKey", HTTP: 404}, true, false},
+		{s3test.Answer{Code: "NoSuchBucket", HTTP: 404}, false, false},
+		{s3test.Answer{Code: "NotFound", HTTP: 404}, false, false},
+		{s3test.Answer{Code: "SlowDown", HTTP: 503}, false, false},
+		{s3test.Answer{Code: "AccessDenied", HTTP: 403}, false, false},
 	} {
-		s.set(func(*http.Request) answer { return tc.answer })
+		s.Set(func() s3test.Answer { return tc.Answer })
 		won, err := b.Replace(t.Context(), "k", []byte("2"), version)
 		if won || (err == nil) != tc.replaceLost {
-			t.Errorf("replace answered %d %s: %t, %v", tc.http, tc.code, won, err)
+			t.Errorf("replace answered %d %s: %t, %v", tc.HTTP, tc.Code, won, err)
 		}
 		won, err = b.Create(t.Context(), "other", []byte("2"))
 		if won || (err == nil) != tc.createLost {
-			t.Errorf("create answered %d %s: %t, %v", tc.http, tc.code, won, err)
+			t.Errorf("create answered %d %s: %t, %v", tc.HTTP, tc.Code, won, err)
 		}
 	}
 }
@@ -171,8 +136,10 @@ func TestAbsentBucketIsNoEmptyArchive(t *testing.T) {
 
 // Two pushers, twenty rounds each, through 412, 409, 404, 503 and lost replies:
 // the manifest names every part exactly once.
-func TestTwoPushers(t *testing.T) {
-	s := newServer(t)
+func TestTwoPushers(t *testing.T) { twoPushers(t, newServer(t)) }
+
+func twoPushers(t *testing.T, s *server) {
+	t.Helper()
 	var archives [2]*archive.Archive
 	for i := range archives {
 		a, err := archive.Open(t.Context(), s.bucket(t), archive.Options{Journal: "j", Pusher: fmt.Sprint(i), Stalled: 50})
@@ -181,28 +148,7 @@ func TestTwoPushers(t *testing.T) {
 		}
 		archives[i] = a
 	}
-	injected := map[string]int{}
-	n := 0
-	s.set(func(*http.Request) answer {
-		n++
-		a := []answer{
-			{},
-			{code: "PreconditionFailed", http: 412},
-			{},
-			{lost: true},
-			{},
-			{code: "ConditionalRequestConflict", http: 409},
-			{},
-			{code: "NoSuchKey", http: 404},
-			{},
-			{code: "SlowDown", http: 503},
-			{},
-		}[n%11]
-		if a != (answer{}) {
-			injected[fmt.Sprint(a.http)]++
-		}
-		return a
-	})
+	s.Set(s3test.Storm())
 	var pushers sync.WaitGroup
 	for _, a := range archives {
 		pushers.Go(func() {
@@ -224,12 +170,13 @@ func TestTwoPushers(t *testing.T) {
 		})
 	}
 	pushers.Wait()
-	s.set(nil)
+	s.Set(nil)
 	v, err := archives[0].Verify(t.Context(), nil)
 	if err != nil || v.Parts != 40 || v.Records != 40 || v.Twice != 0 || len(v.Damage)+len(v.Unnamed) != 0 {
 		t.Errorf("Verify: %+v, %v, want 40 parts, each named once", v, err)
 	}
-	for _, kind := range []string{"412", "409", "404", "503", "0"} {
+	injected := s.Injected()
+	for _, kind := range []string{"412", "409", "404", "503", "lost"} {
 		if injected[kind] == 0 {
 			t.Errorf("nothing of %s was injected: %v", kind, injected)
 		}

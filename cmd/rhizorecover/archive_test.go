@@ -1,14 +1,26 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rhizodat/rhizodat-go/archive"
+	"github.com/rhizodat/rhizodat-go/archive/s3bucket"
+	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/internal/s3gateway"
+	"github.com/rhizodat/rhizodat-go/internal/s3test"
+	"github.com/rhizodat/rhizodat-go/journal"
+	"github.com/rhizodat/rhizodat-go/journal/sqljournal"
+	recovery "github.com/rhizodat/rhizodat-go/recover"
 )
 
 // Records leave the journal for the archive, and can be looked up there.
@@ -85,4 +97,131 @@ func TestArchiveThatRefuses(t *testing.T) {
 	if n := r.cluster.Int(t, r.journal, "SELECT count(*) FROM dat_journal"); n != 1 {
 		t.Errorf("the journal holds %d records, want the one that could not be archived", n)
 	}
+}
+
+// watched is a journal that looks, before it removes records, whether the
+// archive's manifest names them.
+type watched struct {
+	*sqljournal.Journal
+	t       *testing.T
+	look    *archive.Archive
+	removed *atomic.Int64
+}
+
+func (w watched) Remove(ctx context.Context, txns []branches.TxnID) (int, error) {
+	for _, txn := range txns {
+		if _, err := w.look.Find(ctx, txn); err != nil {
+			w.t.Errorf("%s is about to leave the journal: %v", txn, err)
+		}
+	}
+	n, err := w.Journal.Remove(ctx, txns)
+	w.removed.Add(int64(n))
+	return n, err
+}
+
+// Two machines compact one journal into one bucket of a real server, twenty
+// rounds each, through 412, 409, 404, 503 and lost replies: nothing leaves the
+// journal before the manifest names it, and the manifest names every part once.
+func TestTwoMachinesArchive(t *testing.T) {
+	const rounds, each = 20, 3
+	r := installed(t)
+	g := s3test.Server(t)
+	t.Setenv("AWS_ACCESS_KEY_ID", s3gateway.Key)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", g.Secret())
+	front, bucket := g.Front(t), g.Bucket(t, "archive")
+	where := "s3://" + bucket + "/prod?region=us-east-1&path_style=true&endpoint="
+	look := openedArchive(t, where+g.Endpoint(), archive.Options{})
+	own, ok := r.config.Journal.(*sqljournal.Journal)
+	if !ok {
+		t.Fatalf("the journal is a %T", r.config.Journal)
+	}
+	var removed atomic.Int64
+	cfg := r.config
+	cfg.Journal = watched{own, t, look, &removed}
+	var machines sync.WaitGroup
+	for i := range 2 {
+		to := openedArchive(t, where+front.URL, archive.Options{Journal: "j", Pusher: fmt.Sprint(i), Stalled: 50})
+		worker, err := recovery.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		machines.Go(func() {
+			for range rounds {
+				aborted(t, own, each)
+				compacts(t, worker, to)
+			}
+		})
+	}
+	front.Set(s3test.Storm())
+	machines.Wait()
+	front.Set(nil)
+	if left := r.cluster.Int(t, r.journal, "SELECT count(*) FROM dat_journal"); left != 0 || removed.Load() != 2*rounds*each {
+		t.Errorf("%d records left in the journal, %d removed, want 0 and %d", left, removed.Load(), 2*rounds*each)
+	}
+	m, err := look.Manifest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, part := range m.Parts {
+		names = append(names, part.Name)
+	}
+	slices.Sort(names)
+	if len(slices.Compact(slices.Clone(names))) != len(names) {
+		t.Errorf("the manifest names a part twice: %v", names)
+	}
+	v, err := look.Verify(t.Context(), nil)
+	if err != nil || v.Records != 2*rounds*each || len(v.Damage) != 0 {
+		t.Errorf("Verify: %+v, %v, want %d records", v, err, 2*rounds*each)
+	}
+	for _, kind := range []string{"412", "409", "404", "503", "lost"} {
+		if front.Injected()[kind] == 0 {
+			t.Errorf("nothing of %s was injected: %v", kind, front.Injected())
+		}
+	}
+	t.Logf("%d parts, %d records in two of them, injected: %v", v.Parts, v.Twice, front.Injected())
+}
+
+func openedArchive(t *testing.T, location string, opts archive.Options) *archive.Archive {
+	t.Helper()
+	bucket, err := s3bucket.Open(t.Context(), location)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := archive.Open(t.Context(), bucket, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// aborted leaves final records in the journal.
+func aborted(t *testing.T, j journal.Journal, n int) {
+	session, err := j.Session(t.Context())
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer session.Release()
+	for range n {
+		txn, err := branches.NewTxnID()
+		if err == nil {
+			_, err = session.Abort(t.Context(), txn, journal.Forced)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// compacts compacts until it was done: a push may end in an error, and then
+// nothing has left the journal.
+func compacts(t *testing.T, worker *recovery.Worker, to *archive.Archive) {
+	var err error
+	for range 20 {
+		if _, err = worker.Compact(t.Context(), recovery.CompactOptions{Retain: time.Nanosecond, Archive: to.Push}); err == nil {
+			return
+		}
+	}
+	t.Errorf("compact: %v", err)
 }
