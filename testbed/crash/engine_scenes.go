@@ -36,8 +36,8 @@ func engineScenes(short bool) []scene {
 		{name: "the same, with a window", kind: kindOfLane{events: windowedWide}, play: killedInside, rounds: rounds, rare: 10 * rounds},
 		{name: "disk full after the decision", kind: small, play: fullDisk, untouched: true},
 		{name: "too many parts after the decision", play: tooManyParts, untouched: true},
-		{name: "DONE lost, and the application deletes all rows", kind: kindOfLane{crashing: true}, play: doneLost("1"), rare: 3},
-		{name: "DONE lost, and it deletes some", kind: kindOfLane{crashing: true}, play: doneLost("k <= 20"), rare: 3},
+		{name: "DONE lost, and the application deletes all rows", kind: kindOfLane{crashing: true}, play: doneLost("1")},
+		{name: "DONE lost, and it deletes some", kind: kindOfLane{crashing: true}, play: doneLost("k <= 20")},
 	}
 	if !short {
 		all = append(all, scene{name: "torn, and the disk full", kind: small, play: tornOnFullDisk})

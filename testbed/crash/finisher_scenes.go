@@ -16,7 +16,7 @@ import (
 func finisherScenes(kind kindOfLane, rounds int) []scene {
 	all := []scene{
 		{name: "killed between insert and marker", play: killedBeforeMarker, untouched: true},
-		{name: "three finishers at once", play: atOnce(beforeInsert), rounds: rounds, rare: 3, untouched: true},
+		{name: "three finishers at once", play: atOnce(beforeInsert), rounds: rounds, untouched: true},
 		{
 			name: "stopped past its claim, having counted none", guard: guard.Inside, untouched: true,
 			play: stopped(havingCounted, nil, finishMeanwhile),
@@ -34,7 +34,7 @@ func finisherScenes(kind kindOfLane, rounds int) []scene {
 			proves: "a worker's DELETE comes when another has repaired the same torn insert, and not yet written its marker",
 		},
 		{name: "torn, and inserted again", play: torn, guard: guard.Token},
-		{name: "another's insert has only begun", play: onlyBegun, rare: 3, guard: guard.Twice, untouched: true},
+		{name: "another's insert has only begun", play: onlyBegun, guard: guard.Twice, untouched: true},
 		{name: "rows lost before the first marker", play: lostBeforeMarker, guard: guard.Whole},
 	}
 	for i := range all {
