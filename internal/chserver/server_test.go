@@ -3,21 +3,16 @@ package chserver_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/rhizodat/rhizodat-go/internal/child/childtest"
 	"github.com/rhizodat/rhizodat-go/internal/chserver"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 )
-
-const envChild = "RHIZODAT_TEST_CHSERVER_CHILD"
 
 func launch(t *testing.T) *chserver.Server {
 	t.Helper()
@@ -83,14 +78,15 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestChild is the process that is killed by TestEndsWithItsOwner.
-func TestChild(t *testing.T) {
-	if os.Getenv(envChild) == "" {
-		return
-	}
-	s, err := chserver.Launch(context.Background(), "")
-	fmt.Println("child:", s.Dir(), s.Native(), err)
-	select {}
+// TestOwner is the process that is killed by TestEndsWithItsOwner.
+func TestOwner(*testing.T) {
+	childtest.Owner(func(ctx context.Context) (dir, addr string, err error) {
+		s, err := chserver.Launch(ctx, "")
+		if err != nil {
+			return "", "", err
+		}
+		return s.Dir(), s.Native(), nil
+	})
 }
 
 // However the owner ends, its server does not stay, nor its directory.
@@ -99,43 +95,5 @@ func TestEndsWithItsOwner(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$")
-	child.Env = append(os.Environ(), envChild+"=1")
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var dir, addr string
-	if _, err := fmt.Fscanf(out, "child: %s %s", &dir, &addr); err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = child.Wait()
-	until(t, "server is gone", func() bool {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
-		if err == nil {
-			conn.Close()
-		}
-		return err != nil
-	})
-	until(t, "directory is gone", func() bool {
-		_, err := os.Stat(dir)
-		return errors.Is(err, os.ErrNotExist)
-	})
-}
-
-func until(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(30 * time.Second); !f(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("not so after 30 s: %s", what)
-		}
-	}
+	childtest.EndsWithItsOwner(t, "TestOwner")
 }

@@ -6,12 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"syscall"
 	"time"
+
+	"github.com/rhizodat/rhizodat-go/internal/child"
 )
 
 // startTimeout bounds one start or stop.
@@ -25,19 +24,10 @@ const launcher = `trap '' XFSZ; exec "$0" "$@"`
 // for concurrent use, those without an error excepted.
 type Server struct {
 	program string
-	dir     string // holds data/
-	dog     *watchdog
-	bolt    string // host:port, kept over restarts
+	dir     *child.Dir // holds data/
+	bolt    string     // host:port, kept over restarts
 	http    string
-	run     *run // nil before the first Start
-}
-
-// run is one life of the server's process.
-type run struct {
-	cmd   *exec.Cmd
-	stdin io.Closer
-	log   tail
-	done  chan struct{} // closed when the process has ended
+	process *child.Process // nil before the first Start
 }
 
 // New makes a server that does not run yet, with an empty data directory. The
@@ -47,15 +37,11 @@ func New() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "rhizodat-drevo-")
+	dir, err := child.MakeDir("rhizodat-drevo-")
 	if err != nil {
-		return nil, fmt.Errorf("rhizodat: make directory of drevo server: %w", err)
+		return nil, err
 	}
-	s := &Server{program: program, dir: dir, bolt: "127.0.0.1:0", http: "127.0.0.1:0"}
-	if s.dog, err = watch(dir); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	return s, nil
+	return &Server{program: program, dir: dir, bolt: "127.0.0.1:0", http: "127.0.0.1:0"}, nil
 }
 
 // Launch is New and Start.
@@ -71,10 +57,10 @@ func Launch(ctx context.Context, args ...string) (*Server, error) {
 }
 
 // Dir is the server's directory; it goes with the server.
-func (s *Server) Dir() string { return s.dir }
+func (s *Server) Dir() string { return s.dir.Path() }
 
 // Data is where the graphs' logs lie, in drevo's own layout.
-func (s *Server) Data() string { return filepath.Join(s.dir, "data") }
+func (s *Server) Data() string { return s.dir.Path("data") }
 
 // Bolt is the host:port of the Bolt protocol; it stays over restarts.
 func (s *Server) Bolt() string { return s.bolt }
@@ -83,23 +69,13 @@ func (s *Server) Bolt() string { return s.bolt }
 func (s *Server) HTTP() string { return s.http }
 
 // Pid is the id of the server's process, running or the last one.
-func (s *Server) Pid() int { return s.run.cmd.Process.Pid }
+func (s *Server) Pid() int { return s.process.Pid() }
 
 // Log is the end of what the server's process has written.
-func (s *Server) Log() string { return s.run.log.text() }
+func (s *Server) Log() string { return s.process.Log() }
 
 // Running tells whether the server's process is there.
-func (s *Server) Running() bool {
-	if s.run == nil {
-		return false
-	}
-	select {
-	case <-s.run.done:
-		return false
-	default:
-		return true
-	}
-}
+func (s *Server) Running() bool { return s.process.Running() }
 
 // Start starts a new, stopped or killed server on its data and its old ports
 // and returns when it listens. args are drevo-rig's, such as "--fault",
@@ -110,96 +86,56 @@ func (s *Server) Start(ctx context.Context, args ...string) error {
 		"--listen", s.bolt, "--http", s.http,
 	}, args...)
 	cmd := exec.Command("sh", args...) //nolint:gosec,noctx // our own program; it outlives the call, and ends with its standard input
-	cmd.Dir = s.dir
-	// Of its own session: an interrupt of the terminal is for the tests.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	r := &run{cmd: cmd, done: make(chan struct{})}
-	cmd.Stderr = &r.log
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return fmt.Errorf("rhizodat: start drevo server: %w", err)
-	}
-	ready := make(chan []byte, 1)
+	cmd.Dir = s.dir.Path()
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("rhizodat: start drevo server: %w", err)
 	}
 	cmd.Stdout = writer
-	err = cmd.Start()
+	process, err := child.Start("drevo server", cmd)
 	if closeErr := writer.Close(); err == nil {
 		err = closeErr
 	}
 	if err != nil {
-		return fmt.Errorf("rhizodat: start drevo server: %w", errors.Join(err, reader.Close()))
+		return errors.Join(err, reader.Close())
 	}
-	r.stdin = stdin
+	s.process = process
+	ready := make(chan []byte, 1)
 	go func() {
 		defer func() { _ = reader.Close() }() // the one line is all that comes
 		if line, err := bufio.NewReader(reader).ReadBytes('\n'); err == nil {
 			ready <- line
 		}
-		_ = cmd.Wait() // how it ended is for those who ended it
-		close(r.done)
 	}()
-	s.run = r
 	return s.await(ctx, ready)
 }
 
 // await waits for the line that tells the addresses.
 func (s *Server) await(ctx context.Context, ready <-chan []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	select {
-	case line := <-ready:
-		var told struct{ Addr, HTTP string }
-		if err := json.Unmarshal(line, &told); err != nil {
-			return fmt.Errorf("rhizodat: start drevo server: %w", err)
+	return s.process.Await(ctx, startTimeout, func() (bool, error) {
+		select {
+		case line := <-ready:
+			var told struct{ Addr, HTTP string }
+			if err := json.Unmarshal(line, &told); err != nil {
+				return false, err
+			}
+			s.bolt, s.http = told.Addr, told.HTTP
+			return true, nil
+		default:
+			return false, nil
 		}
-		s.bolt, s.http = told.Addr, told.HTTP
-		return nil
-	case <-s.run.done:
-		return fmt.Errorf("rhizodat: start drevo server: it ended: %s", s.run.log.text())
-	case <-ctx.Done():
-		return errors.Join(fmt.Errorf("rhizodat: start drevo server: %w: %s", ctx.Err(), s.run.log.text()), s.Kill())
-	}
+	})
 }
 
 // Stop lets the server end by itself.
-func (s *Server) Stop() error {
-	if !s.Running() {
-		return nil
-	}
-	if err := s.run.stdin.Close(); err != nil {
-		return fmt.Errorf("rhizodat: stop drevo server: %w", err)
-	}
-	_, err := s.Wait()
-	return err
-}
+func (s *Server) Stop() error { return s.process.Stop(startTimeout) }
 
 // Kill ends the server by SIGKILL, as a crash of it does, and returns when it is gone.
-func (s *Server) Kill() error {
-	if !s.Running() {
-		return nil
-	}
-	if err := s.run.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("rhizodat: kill drevo server: %w", err)
-	}
-	<-s.run.done
-	return nil
-}
+func (s *Server) Kill() error { return s.process.Kill() }
 
 // Wait waits for a server that ends by itself, by a fault for one, and returns
 // its exit code.
-func (s *Server) Wait() (int, error) {
-	select {
-	case <-s.run.done:
-		return s.run.cmd.ProcessState.ExitCode(), nil
-	case <-time.After(startTimeout):
-		return 0, errors.Join(errors.New("rhizodat: wait for drevo server: it does not end"), s.Kill())
-	}
-}
+func (s *Server) Wait() (int, error) { return s.process.Wait(startTimeout) }
 
 // Close ends the server and removes its directory.
-func (s *Server) Close() error {
-	return errors.Join(s.Kill(), s.dog.end(s.dir))
-}
+func (s *Server) Close() error { return errors.Join(s.Kill(), s.dir.Remove()) }

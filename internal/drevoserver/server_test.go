@@ -3,18 +3,13 @@ package drevoserver_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"testing"
-	"time"
 
+	"github.com/rhizodat/rhizodat-go/internal/child/childtest"
 	"github.com/rhizodat/rhizodat-go/internal/drevoserver"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 )
-
-const envChild = "RHIZODAT_TEST_DREVOSERVER_CHILD"
 
 func launch(t *testing.T, args ...string) *drevoserver.Server {
 	t.Helper()
@@ -28,28 +23,19 @@ func launch(t *testing.T, args ...string) *drevoserver.Server {
 	return s
 }
 
-// dial tells whether somebody listens.
-func dial(addr string) bool {
-	conn, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", addr)
-	if err == nil {
-		conn.Close()
-	}
-	return err == nil
-}
-
 // A server comes back at its old addresses after every end, and its directory
 // goes with it.
 func TestRestart(t *testing.T) {
 	s := launch(t)
 	bolt, web := s.Bolt(), s.HTTP()
 	for _, end := range []func() error{s.Kill, s.Stop} {
-		if !dial(bolt) || !dial(web) {
+		if !childtest.Answers(t, bolt) || !childtest.Answers(t, web) {
 			t.Fatal("it runs and does not listen")
 		}
 		if err := end(); err != nil {
 			t.Fatal(err)
 		}
-		if s.Running() || dial(bolt) {
+		if s.Running() || childtest.Answers(t, bolt) {
 			t.Error("running after its end")
 		}
 		if err := s.Start(t.Context()); err != nil {
@@ -86,14 +72,15 @@ func TestRefusedStart(t *testing.T) {
 	}
 }
 
-// TestChild is the process that is killed by TestEndsWithItsOwner.
-func TestChild(t *testing.T) {
-	if os.Getenv(envChild) == "" {
-		return
-	}
-	s, err := drevoserver.Launch(context.Background())
-	fmt.Println("child:", s.Dir(), s.Bolt(), err)
-	select {}
+// TestOwner is the process that is killed by TestEndsWithItsOwner.
+func TestOwner(*testing.T) {
+	childtest.Owner(func(ctx context.Context) (dir, addr string, err error) {
+		s, err := drevoserver.Launch(ctx)
+		if err != nil {
+			return "", "", err
+		}
+		return s.Dir(), s.Bolt(), nil
+	})
 }
 
 // However the owner ends, its server does not stay, nor its directory.
@@ -102,37 +89,5 @@ func TestEndsWithItsOwner(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$")
-	child.Env = append(os.Environ(), envChild+"=1")
-	out, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var dir, addr string
-	if _, err := fmt.Fscanf(out, "child: %s %s", &dir, &addr); err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = child.Wait()
-	until(t, "server is gone", func() bool { return !dial(addr) })
-	until(t, "directory is gone", func() bool {
-		_, err := os.Stat(dir)
-		return errors.Is(err, os.ErrNotExist)
-	})
-}
-
-func until(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(30 * time.Second); !f(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("not so after 30 s: %s", what)
-		}
-	}
+	childtest.EndsWithItsOwner(t, "TestOwner")
 }

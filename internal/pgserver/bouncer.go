@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rhizodat/rhizodat-go/internal/child"
 )
 
 // ErrNoBouncer says that PgBouncer is not installed.
@@ -21,9 +23,8 @@ var ErrNoBouncer = errors.New("rhizodat: find pgbouncer: not in PATH or /usr/sbi
 // [Server] does.
 type Bouncer struct {
 	upstream *url.URL
-	dir      string
+	dir      *child.Dir
 	port     int
-	dog      *watchdog
 }
 
 // LaunchBouncer starts PgBouncer in transaction mode for all databases of the
@@ -47,11 +48,8 @@ func LaunchBouncer(ctx context.Context, dsn string, settings ...string) (*Bounce
 	if b.port, err = freePort(ctx); err != nil {
 		return nil, err
 	}
-	if b.dir, err = os.MkdirTemp("", "rhizodat-pg-"); err != nil {
-		return nil, fmt.Errorf("rhizodat: make directory of pgbouncer: %w", err)
-	}
-	if b.dog, err = watch(b.dir, b.path("pid")); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(b.dir))
+	if b.dir, err = child.MakeDirOf("rhizodat-pg-", "data/pid"); err != nil {
+		return nil, err
 	}
 	if err := b.start(ctx, program, runAs, settings); err != nil {
 		return nil, errors.Join(err, b.Close())
@@ -72,7 +70,7 @@ func (b *Bouncer) DSN(database string) string {
 func (b *Bouncer) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(b.port)) }
 
 // Close stops the bouncer and removes its directory.
-func (b *Bouncer) Close() error { return b.dog.end() }
+func (b *Bouncer) Close() error { return b.dir.Remove() }
 
 func findBouncer() (string, error) {
 	for _, name := range []string{"pgbouncer", "/usr/sbin/pgbouncer"} {
@@ -84,14 +82,14 @@ func findBouncer() (string, error) {
 }
 
 // path is inside data/, by which the watchdog knows the process.
-func (b *Bouncer) path(name string) string { return filepath.Join(b.dir, "data", name) }
+func (b *Bouncer) path(name string) string { return b.dir.Path("data", name) }
 
 func (b *Bouncer) start(ctx context.Context, program string, runAs account, settings []string) error {
 	if err := b.configure(runAs, settings); err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, program, "-d", "-q", b.path("ini")) //nolint:gosec // found above
-	cmd.Dir, cmd.Env = b.dir, environment(b.dir)
+	cmd.Dir, cmd.Env = b.dir.Path(), environment(b.dir.Path())
 	runAs.apply(cmd)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return &ProgramError{Program: "pgbouncer", Output: string(output), Log: tail(b.path("log")), Err: err}
@@ -122,7 +120,7 @@ func (b *Bouncer) configure(runAs account, settings []string) error {
 			return fmt.Errorf("rhizodat: configure pgbouncer: %w", err)
 		}
 	}
-	if err := errors.Join(runAs.own(b.dir), runAs.own(b.path("."))); err != nil {
+	if err := errors.Join(runAs.own(b.dir.Path()), runAs.own(b.path("."))); err != nil {
 		return fmt.Errorf("rhizodat: hand over directory of pgbouncer: %w", err)
 	}
 	return nil

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/rhizodat/rhizodat-go/internal/child"
 )
 
 // Superuser is the name of every launched server's superuser.
@@ -22,6 +24,9 @@ const Superuser = "postgres"
 
 // startTimeout bounds one start or stop: recovery after a kill included.
 const startTimeout = 60 * time.Second
+
+// lockName is the file in which PostgreSQL keeps its process id.
+const lockName = "postmaster.pid"
 
 // Mode says how [Server.Stop] ends a server.
 type Mode string
@@ -39,10 +44,9 @@ const (
 type Server struct {
 	binaries Binaries
 	account  account
-	dir      string // holds data/, log and the password file
+	dir      *child.Dir // holds data/, log and the password file
 	port     int
 	password string
-	dog      *watchdog
 	running  atomic.Bool
 }
 
@@ -62,14 +66,11 @@ func Launch(ctx context.Context, settings ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "rhizodat-pg-")
+	dir, err := child.MakeDirOf("rhizodat-pg-", "data/"+lockName)
 	if err != nil {
-		return nil, fmt.Errorf("rhizodat: make directory of postgres server: %w", err)
+		return nil, err
 	}
 	s := &Server{binaries: binaries, account: runAs, dir: dir, password: "fixture-" + rand.Text()}
-	if s.dog, err = watch(dir, s.lockFile()); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
 	if err := s.create(ctx, settings); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -94,7 +95,7 @@ func (s *Server) Binaries() Binaries { return s.binaries }
 func (s *Server) Running() bool { return s.running.Load() }
 
 // Log is the path of the server's log.
-func (s *Server) Log() string { return filepath.Join(s.dir, "log") }
+func (s *Server) Log() string { return s.dir.Path("log") }
 
 // DSN is the postgres:// URL of a database for the superuser.
 func (s *Server) DSN(database string) string {
@@ -146,19 +147,19 @@ func (s *Server) Kill(ctx context.Context) error {
 }
 
 // Close stops the server, if it runs, and removes its directory.
-func (s *Server) Close() error { return s.dog.end() }
+func (s *Server) Close() error { return s.dir.Remove() }
 
-func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+func (s *Server) data() string { return s.dir.Path("data") }
 
-func (s *Server) lockFile() string { return filepath.Join(s.data(), "postmaster.pid") }
+func (s *Server) lockFile() string { return filepath.Join(s.data(), lockName) }
 
 // create runs initdb and writes the settings.
 func (s *Server) create(ctx context.Context, settings []string) error {
-	secret := filepath.Join(s.dir, "password")
+	secret := s.dir.Path("password")
 	if err := os.WriteFile(secret, []byte(s.password), 0o600); err != nil {
 		return fmt.Errorf("rhizodat: write password of postgres server: %w", err)
 	}
-	if err := errors.Join(s.account.own(s.dir), s.account.own(secret)); err != nil {
+	if err := errors.Join(s.account.own(s.dir.Path()), s.account.own(secret)); err != nil {
 		return fmt.Errorf("rhizodat: hand over directory of postgres server: %w", err)
 	}
 	err := s.run(ctx, "initdb", "--no-sync", "--auth=scram-sha-256", "--username="+Superuser,
@@ -228,14 +229,14 @@ func (s *Server) control(ctx context.Context, verb string, args ...string) error
 // run runs a server program as the server's account. Its output goes to a
 // file, not to a pipe: the server inherits it and would keep the pipe open.
 func (s *Server) run(ctx context.Context, program string, args ...string) error {
-	output, err := os.OpenFile(filepath.Join(s.dir, program+".out"), os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600) //nolint:gosec // a path of ours
+	output, err := os.OpenFile(s.dir.Path(program+".out"), os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600) //nolint:gosec // a path of ours
 	if err != nil {
 		return fmt.Errorf("rhizodat: run server program: %w", err)
 	}
 	defer func() { _ = output.Close() }()                                            // read below; nothing is left to write
 	cmd := exec.CommandContext(ctx, filepath.Join(s.binaries.Dir, program), args...) //nolint:gosec // the program is one of Find's
-	cmd.Dir = s.dir
-	cmd.Env = environment(s.dir)
+	cmd.Dir = s.dir.Path()
+	cmd.Env = environment(s.dir.Path())
 	cmd.Stdout, cmd.Stderr = output, output
 	s.account.apply(cmd)
 	if err := cmd.Run(); err != nil {

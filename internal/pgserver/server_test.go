@@ -1,36 +1,29 @@
 package pgserver_test
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/rhizodat/rhizodat-go/internal/child/childtest"
 	"github.com/rhizodat/rhizodat-go/internal/pgserver"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 )
 
-// envChild makes the test binary launch a server, print where, and hang.
-const envChild = "RHIZODAT_PGSERVER_CHILD"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(envChild) == "" {
-		os.Exit(m.Run())
-	}
-	server, err := pgserver.Launch(context.Background(), "fsync=off")
-	if err != nil {
-		panic(err)
-	}
-	os.Stdout.WriteString(filepath.Dir(server.Log()) + " " + server.Addr() + "\n")
-	select {}
+// TestOwner is the process that is killed by TestEndsWithItsOwner.
+func TestOwner(*testing.T) {
+	childtest.Owner(func(ctx context.Context) (dir, addr string, err error) {
+		s, err := pgserver.Launch(ctx, "fsync=off")
+		if err != nil {
+			return "", "", err
+		}
+		return filepath.Dir(s.Log()), s.Addr(), nil
+	})
 }
 
 func launch(t *testing.T, settings ...string) *pgserver.Server {
@@ -50,42 +43,12 @@ func launch(t *testing.T, settings ...string) *pgserver.Server {
 	return server
 }
 
-func TestServerDiesWithKilledProcess(t *testing.T) {
+// However the owner ends, its server does not stay, nor its directory.
+func TestEndsWithItsOwner(t *testing.T) {
 	if _, err := pgserver.Find(t.Context()); err != nil {
 		pgtest.Skip(t, err.Error())
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0])
-	child.Env = append(os.Environ(), envChild+"=1")
-	output, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(output).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, addr, _ := strings.Cut(strings.TrimSpace(line), " ")
-	if !answers(t, addr) || !exists(dir) {
-		t.Fatalf("server of child is not up at %s in %s", addr, dir)
-	}
-	if err := child.Process.Kill(); err != nil { // SIGKILL: nothing of the child runs any more
-		t.Fatal(err)
-	}
-	_ = child.Wait() // "signal: killed"
-	deadline := time.NewTimer(30 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for answers(t, addr) || exists(dir) {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("30s after its process was killed: server answers %v, directory exists %v", answers(t, addr), exists(dir))
-		}
-	}
+	childtest.EndsWithItsOwner(t, "TestOwner")
 }
 
 func TestCloseLeavesNothing(t *testing.T) {
@@ -99,7 +62,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	if err := server.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if answers(t, server.Addr()) {
+	if childtest.Answers(t, server.Addr()) {
 		t.Error("closed server answers")
 	}
 	if exists(filepath.Dir(server.Log())) {
@@ -138,15 +101,6 @@ func TestFindSaysWhatIsMissing(t *testing.T) {
 	if found, err := pgserver.Find(t.Context()); !errors.Is(err, pgserver.ErrNoServer) {
 		t.Errorf("Find in an empty directory: %v, %v", found, err)
 	}
-}
-
-func answers(t *testing.T, addr string) bool {
-	t.Helper()
-	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", addr)
-	if err != nil {
-		return false
-	}
-	return conn.Close() == nil
 }
 
 func exists(path string) bool {

@@ -1,4 +1,4 @@
-package drevoserver
+package child
 
 import (
 	"bytes"

@@ -1,0 +1,40 @@
+// Package await is how tests wait: for a condition, never for a time.
+package await
+
+import (
+	"testing"
+	"time"
+)
+
+// patience is more than any condition takes on a machine that does other work
+// too; only a test that fails waits for so long.
+const patience = time.Minute
+
+// Until polls a condition that another goroutine, process or server brings
+// about, and fails the test where it does not come true within a minute. what
+// says in the failure what was waited for. It is for the test's own goroutine.
+func Until(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
+	UntilSaid(tb, func() string { return what }, holds)
+}
+
+// UntilSaid is Until with words that are made when it fails, of what was seen last.
+func UntilSaid(tb testing.TB, what func() string, holds func() bool) {
+	tb.Helper()
+	within(tb, patience, what, holds)
+}
+
+func within(tb testing.TB, bound time.Duration, what func() string, holds func() bool) {
+	tb.Helper()
+	deadline := time.NewTimer(bound)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			tb.Fatalf("not so after %s: %s", bound, what())
+		}
+	}
+}
