@@ -40,7 +40,7 @@ func NewConnector(cfg *Config) (*Connector, error) {
 	}
 	c := &Connector{cfg: cfg.WithDefaults(), stores: map[string]branches.Store{}}
 	c.clock = hlc.NewClock(hlc.System, c.cfg.MaxClockDrift)
-	env := StoreEnv{Config: c.cfg, Wall: c.clock.Wall(), Clock: c.clock}
+	env := StoreEnv{Config: c.cfg, Wall: c.clock.Wall(), Clock: c.clock, journal: func() journal.Journal { return c.journal }}
 	//nolint:forbidigo // an opener must not connect: there is no call to take a context from
 	ctx := context.Background()
 	if err := c.open(ctx, env); err != nil {

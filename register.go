@@ -26,6 +26,9 @@ type StoreEnv struct {
 	Wall hlc.Wall
 	// Clock stamps what the connector commits; nil stands for one of its own.
 	Clock *hlc.Clock
+
+	// journal is the connector's, nil without one. It is opened after the stores.
+	journal func() journal.Journal
 }
 
 // registry is written by init functions and read by every connector.

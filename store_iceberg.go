@@ -27,6 +27,12 @@ func openIceberg(_ context.Context, name string, cfg StoreConfig, env StoreEnv) 
 	if opts.Logger == nil {
 		opts.Logger = env.Config.Logger
 	}
+	if opts.Locker == nil && !env.Config.Journal.IsZero() && env.journal != nil {
+		opts.Locker = &tableLock{journal: env.journal, wall: env.Wall}
+	}
+	if opts.CommitWait == 0 {
+		opts.CommitWait = env.Config.CommitWait
+	}
 	opts.Clock, opts.Wall = env.Clock, env.Wall
 	return iceberg.Open(name, cfg.URL, opts)
 }

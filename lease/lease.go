@@ -90,6 +90,15 @@ func Acquire(ctx context.Context, db *sql.DB, name string, opts ...Option) (*Lea
 	return acquire(ctx, j, s)
 }
 
+// AcquireIn is Acquire for code that has a journal and no pool.
+func AcquireIn(ctx context.Context, j journal.Journal, name string, opts ...Option) (*Lease, error) {
+	s, err := settingsOf(name, opts)
+	if err != nil {
+		return nil, err
+	}
+	return acquire(ctx, j, s)
+}
+
 func acquire(ctx context.Context, j journal.Journal, s settings) (*Lease, error) {
 	keeps, ok := j.(journal.Conditional)
 	if !ok {

@@ -60,3 +60,7 @@ func settingsOf(name string, opts []Option) (settings, error) {
 	}
 	return s, nil
 }
+
+// ValidName tells whether a lease may be called so: not empty, at most MaxName
+// bytes of UTF-8, no control characters.
+func ValidName(name string) bool { return keeper.Fault(name) == "" }

@@ -26,7 +26,7 @@ func (s *Store) Finish(ctx context.Context, ref branches.Ref) error {
 	var errs []error
 	var lost *branches.Heuristic
 	for _, c := range changes {
-		err := s.finisher.Finish(ctx, c, mark, true)
+		err := s.commitTable(ctx, c, mark, true)
 		if proof := never(err); proof != "" {
 			lost = &branches.Heuristic{Store: ref.Store, GID: ref.GID, Evidence: "table " + name(c.Table) + ": " + proof}
 			continue
@@ -41,6 +41,17 @@ func (s *Store) Finish(ctx context.Context, ref branches.Ref) error {
 		return lost
 	}
 	return nil
+}
+
+// commitTable is the commit sequence of one table, under its lock. The data files
+// were written before, outside of it.
+func (s *Store) commitTable(ctx context.Context, c *change.Change, mark change.Mark, decided bool) error {
+	done, err := s.turn(ctx, c.Table, decided)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return s.finisher.Finish(ctx, c, mark, decided)
 }
 
 // never is why a change can never be committed, and empty where that is not proved.
@@ -102,7 +113,7 @@ func (b *Branch) Commit(ctx context.Context) error {
 	}
 	mark := change.Mark{Txn: b.txn, Time: b.time()}
 	for i, c := range b.changes {
-		err := s.finisher.Finish(ctx, c, mark, i > 0)
+		err := s.commitTable(ctx, c, mark, i > 0)
 		if branches.IsUnknown(err) && s.holds(ctx, c, b.txn) {
 			err = nil
 		}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	lib "github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
@@ -30,6 +31,12 @@ type Options struct {
 	FlushRows  int
 	FlushBytes int64
 
+	// Locker is where commits to one table take turns; nil: they do not.
+	Locker Locker
+	// CommitWait bounds the wait of a commit that is not decided yet for its turn; 0
+	// is 45 s.
+	CommitWait time.Duration
+
 	// Logger takes what nobody waits for; nil is slog.Default.
 	Logger *slog.Logger
 	// Clock stamps statements outside of a transaction; nil is one of the store's own.
@@ -41,6 +48,7 @@ type Options struct {
 const (
 	defaultFlushRows  = 100_000
 	defaultFlushBytes = 32 << 20
+	defaultCommitWait = 45 * time.Second
 	// defaultNamespace is what a DSN without namespace= means.
 	defaultNamespace = "default"
 	// defaultCatalog is the catalog_name of a SQL catalog.

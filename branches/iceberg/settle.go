@@ -103,7 +103,7 @@ func (s *Store) settleKnown(ctx context.Context, txn branches.TxnID, known *doub
 		return branches.FateUnknown, err
 	case fate == branches.FateApplied:
 		for _, c := range known.changes[1:] {
-			if err := s.finisher.Finish(ctx, c, known.mark, true); err != nil {
+			if err := s.commitTable(ctx, c, known.mark, true); err != nil {
 				return branches.FateUnknown, err
 			}
 		}

@@ -29,7 +29,8 @@ type Store struct {
 	finisher *change.Finisher
 	probed   atomic.Bool // Probe has found all well
 
-	mu sync.Mutex
+	mu       sync.Mutex
+	identity string // of the catalog; empty until somebody has asked
 	// doubts are the one-phase commits of this process whose answer was lost: what
 	// Settle needs to know of them beside their id.
 	doubts map[branches.TxnID]*doubt
@@ -62,6 +63,9 @@ func (s *Store) defaults() {
 	}
 	if s.opts.FlushBytes <= 0 {
 		s.opts.FlushBytes = defaultFlushBytes
+	}
+	if s.opts.CommitWait <= 0 {
+		s.opts.CommitWait = defaultCommitWait
 	}
 	if s.opts.Wall == nil {
 		s.opts.Wall = hlc.System
