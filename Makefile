@@ -1,6 +1,6 @@
 # Each target is a script in scripts/; run "make" for what they do.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test check lint fmt fuzz crash bench clean
+.PHONY: help setup build demo pipeline test check lint fmt fuzz crash bench clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -14,6 +14,9 @@ build: ## compile everything; programs go to bin/
 
 demo: ## kill programs that commit to several stores, recover, count what is in each
 	@scripts/demo.sh
+
+pipeline: ## stop, kill and cut off the holders of leases, count what each of them has written
+	@scripts/pipeline.sh
 
 test: ## vet, and all tests against real servers; a skipped test is a failure
 	@scripts/test.sh

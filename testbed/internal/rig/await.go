@@ -13,7 +13,12 @@ const (
 
 // Await looks until ok is true, for half a minute at most.
 func Await(ctx context.Context, what string, ok func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	return AwaitWithin(ctx, patience, what, ok)
+}
+
+// AwaitWithin is Await with another bound.
+func AwaitWithin(ctx context.Context, bound time.Duration, what string, ok func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	for {
 		done, err := ok()
@@ -21,7 +26,7 @@ func Await(ctx context.Context, what string, ok func() (bool, error)) error {
 			return err
 		}
 		if Pause(ctx, glanceGap) != nil {
-			return fmt.Errorf("await %s: not within %s", what, patience)
+			return fmt.Errorf("await %s: not within %s", what, bound)
 		}
 	}
 }

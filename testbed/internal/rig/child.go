@@ -60,6 +60,9 @@ func Start(ctx context.Context, program string, args []string, env ...string) (*
 // not take it, which is no error of the parent's.
 func (c *Child) Go() { _, _ = io.WriteString(c.input, "\n") }
 
+// Pid is the number of the child's process.
+func (c *Child) Pid() int { return c.cmd.Process.Pid }
+
 // Kill ends the child by SIGKILL. Lines must still be read to their end.
 func (c *Child) Kill() error { return c.signal(syscall.SIGKILL) }
 
