@@ -3,7 +3,8 @@
 # lacks: with apt-get as root or through sudo, and the linter into ./bin. It starts no
 # service, makes no system cluster, and does nothing the second time.
 #
-#   scripts/setup.sh [PART ...]    parts: go compiler postgresql pgbouncer linters clickhouse drevo s3gateway; default all
+#   scripts/setup.sh [PART ...]    parts: go compiler postgresql pgbouncer linters clickhouse drevo s3gateway interop;
+#   default all but interop, which only scripts/interop.sh needs
 . "$(dirname "$0")/lib.sh"
 
 readonly oldest_go=1.26 linter_version=2.15.0 s3gateway_version=1.8.0
@@ -170,6 +171,19 @@ setup_s3gateway() {
 	say "setup: S3 gateway $dir/$s3gateway_version/versitygw"
 }
 
+# The other engines of testbed/interop, some 500 MB, in the user's cache directory.
+setup_interop() {
+	local dir=${XDG_CACHE_HOME:-$HOME/.cache}/rhizodat/interop
+	python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages "Python with venv" python3 python3-venv
+	if ! javac -version 2>&1 | awk -F '[ .]' '$1 == "javac" && $2 >= 17 { found = 1 } END { exit !found }'; then
+		install_packages "a JDK" openjdk-17-jdk-headless
+	fi
+	command -v mvn >/dev/null || install_packages Maven maven
+	mkdir -p "$dir"
+	testbed/interop/get-peers.sh "$dir" || die "the other engines of Iceberg could not be fetched"
+	say "setup: $("$dir/venv/bin/python" -m pip list --disable-pip-version-check 2>/dev/null | sed -n 's/^pyiceberg  */PyIceberg /p'), Java's Iceberg of testbed/interop/java"
+}
+
 setup_linters() {
 	local found=
 	[ ! -x bin/golangci-lint ] || found=$(bin/golangci-lint version --short)
@@ -186,7 +200,7 @@ setup_go
 for part; do
 	case $part in
 	go) ;; # always checked
-	compiler | postgresql | pgbouncer | linters | clickhouse | drevo | s3gateway) "setup_$part" ;;
+	compiler | postgresql | pgbouncer | linters | clickhouse | drevo | s3gateway | interop) "setup_$part" ;;
 	*) die "no such part: $part" ;;
 	esac
 done
