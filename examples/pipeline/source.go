@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 )
 
 // reading is a line of a source.
@@ -39,7 +38,7 @@ func sources(dir string) ([]string, error) {
 // tells where the next one begins. A line that is still being written has no end
 // yet, and is left for later.
 func read(dir, source string, at int64, most int) (found []reading, next int64, err error) {
-	file, err := os.Open(filepath.Join(dir, filepath.Base(source)))
+	file, err := os.OpenInRoot(dir, source)
 	if err != nil {
 		return nil, at, err
 	}

@@ -60,7 +60,7 @@ func (s *source) extend(name string) error {
 		s.book[rig.Entry{Txn: name, Part: strconv.FormatInt(at, 10)}] = rig.Sum{Rows: 1, Total: value}
 		text = fmt.Appendf(text, "%d %d\n", meter, value)
 	}
-	file, err := os.OpenFile(filepath.Join(s.dir, name), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	file, err := os.OpenFile(filepath.Join(s.dir, name), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600) //nolint:gosec // a directory of ours
 	if err != nil {
 		return fmt.Errorf("extend source: %w", err)
 	}
@@ -72,23 +72,19 @@ func (s *source) extend(name string) error {
 // grow keeps every file ahead of its progress until ctx ends: no process is ever
 // idle.
 func (s *source) grow(ctx context.Context, progress func(context.Context) (map[string]int64, error)) error {
-	for {
+	for ctx.Err() == nil {
 		done, err := progress(ctx)
 		for name, at := range done {
 			if err == nil && s.left(name, at) < ahead {
 				err = s.extend(name)
 			}
 		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
+		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		if rig.Pause(ctx, glance) != nil {
-			return nil
-		}
+		_ = rig.Pause(ctx, glance) // its end is ours
 	}
+	return nil
 }
 
 func (s *source) left(name string, at int64) int64 {
