@@ -3,6 +3,8 @@ package byteproxy
 import (
 	"net"
 	"sync"
+
+	"github.com/rhizodat/rhizodat-go/internal/relay"
 )
 
 // readSize is larger than a request's text, so that it comes in one read.
@@ -18,9 +20,9 @@ type link struct {
 	deserted bool
 }
 
-// run forwards until a side ends. What was held is forwarded when it is released,
+// Run forwards until a side ends. What was held is forwarded when it is released,
 // though the client may be gone.
-func (l *link) run() {
+func (l *link) Run() {
 	var replies sync.WaitGroup
 	replies.Go(l.answer)
 	chunk := make([]byte, readSize)
@@ -31,7 +33,7 @@ func (l *link) run() {
 		}
 	}
 	if !l.isDeserted() {
-		hangUp(l.server)
+		relay.HangUp(l.server)
 	}
 	replies.Wait()
 }
@@ -58,7 +60,7 @@ func (l *link) pass(sent []byte) bool {
 
 // answer forwards what the server answers.
 func (l *link) answer() {
-	defer hangUp(l.client)
+	defer relay.HangUp(l.client)
 	chunk := make([]byte, readSize)
 	for {
 		n, err := l.server.Read(chunk)
@@ -90,7 +92,7 @@ func (l *link) await(r *Rule) bool {
 	select {
 	case <-r.release:
 		return true
-	case <-l.proxy.closed:
+	case <-l.proxy.Closed():
 		return false
 	}
 }
@@ -99,16 +101,11 @@ func (l *link) desert() {
 	l.mu.Lock()
 	l.deserted = true
 	l.mu.Unlock()
-	hangUp(l.client)
+	relay.HangUp(l.client)
 }
 
 func (l *link) isDeserted() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.deserted
-}
-
-func (l *link) drop() {
-	hangUp(l.client)
-	hangUp(l.server)
 }

@@ -11,26 +11,20 @@ package byteproxy
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net"
 	"sync"
 	"testing"
-	"time"
-)
 
-const dialTimeout = 10 * time.Second
+	"github.com/rhizodat/rhizodat-go/internal/relay"
+)
 
 // Proxy forwards connections to one server. Its methods may be used while there
 // is traffic; a rule applies from the next bytes on.
 type Proxy struct {
-	target   string
-	listener net.Listener
-	running  sync.WaitGroup
-	closed   chan struct{}
+	*relay.Relay[*link]
 
 	mu    sync.Mutex
 	rules []*Rule
-	links map[*link]struct{}
 }
 
 // New starts a proxy to the server at target ("host:port") on a free loopback
@@ -41,99 +35,24 @@ func New(tb testing.TB, target string) *Proxy {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
+	p.EndWith(tb)
 	return p
 }
 
 // Listen is New for a program that is not a test; it ends with Close.
 func Listen(ctx context.Context, target string) (*Proxy, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	r, err := relay.Listen[*link](ctx, target)
 	if err != nil {
-		return nil, fmt.Errorf("byteproxy: listen: %w", err)
+		return nil, err
 	}
-	p := &Proxy{target: target, listener: listener, closed: make(chan struct{}), links: map[*link]struct{}{}}
-	p.running.Go(p.accept)
+	p := &Proxy{Relay: r}
+	p.Serve(func(client, server net.Conn) *link { return &link{proxy: p, client: client, server: server} })
 	return p, nil
 }
 
-// Addr is the host:port where the proxy listens.
-func (p *Proxy) Addr() string { return p.listener.Addr().String() }
-
 // Desert closes the client's side of every connection and keeps the server's:
 // a network that has let the client down and not told the server.
-func (p *Proxy) Desert() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for l := range p.links {
-		l.desert()
-	}
-}
-
-// Close ends the proxy and every connection, and waits for its goroutines. It
-// must be called once.
-func (p *Proxy) Close() error {
-	close(p.closed)
-	err := p.listener.Close()
-	p.mu.Lock()
-	for l := range p.links {
-		l.drop()
-	}
-	p.mu.Unlock()
-	p.running.Wait()
-	if err != nil {
-		return fmt.Errorf("byteproxy: close: %w", err)
-	}
-	return nil
-}
-
-func (p *Proxy) accept() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return // closed
-		}
-		p.running.Go(func() { p.serve(client) })
-	}
-}
-
-func (p *Proxy) serve(client net.Conn) {
-	defer hangUp(client)
-	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
-	server, err := new(net.Dialer).DialContext(ctx, "tcp", p.target)
-	cancel()
-	if err != nil {
-		return // the client sees what it would see without us: no answer
-	}
-	l := &link{proxy: p, client: client, server: server}
-	defer l.drop()
-	if p.enter(l) {
-		l.run()
-		p.leave(l)
-	}
-}
-
-// enter registers a link, unless the proxy has been closed meanwhile.
-func (p *Proxy) enter(l *link) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	select {
-	case <-p.closed:
-		return false
-	default:
-		p.links[l] = struct{}{}
-		return true
-	}
-}
-
-func (p *Proxy) leave(l *link) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.links, l)
-}
+func (p *Proxy) Desert() { p.Each((*link).desert) }
 
 // meets takes the first unused rule whose text stands in what a client sent.
 func (p *Proxy) meets(sent []byte) *Rule {
@@ -151,6 +70,3 @@ func (p *Proxy) meets(sent []byte) *Rule {
 	}
 	return nil
 }
-
-// hangUp closes a connection. Its error means that it is closed already.
-func hangUp(conn net.Conn) { _ = conn.Close() }

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/byteproxy"
 )
 
@@ -65,17 +66,6 @@ func (e *echo) has(line string) bool {
 	return slices.Contains(e.read, line)
 }
 
-func until(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(10 * time.Second); !f(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("not so after 10 s: %s", what)
-		}
-	}
-}
-
 // client is a connection through a proxy.
 type client struct {
 	net.Conn
@@ -125,7 +115,7 @@ func TestCut(t *testing.T) {
 				t.Error("the request was answered")
 			}
 			if c.read {
-				until(t, "the server has the request", func() bool { return e.has("a fatal one") })
+				await.Until(t, "the server has the request", func() bool { return e.has("a fatal one") })
 			} else if e.has("a fatal one") {
 				t.Error("the server has the request")
 			}
@@ -159,7 +149,7 @@ func TestHold(t *testing.T) {
 				t.Error("the server has a request that is held")
 			}
 			if !request {
-				until(t, "the server has the request", func() bool { return e.has("slow") })
+				await.Until(t, "the server has the request", func() bool { return e.has("slow") })
 			}
 			rule.Release()
 			rule.Release()
@@ -199,7 +189,7 @@ func TestDesert(t *testing.T) {
 	if conn.answered("slow") {
 		t.Error("a client that was let down has its answer")
 	}
-	until(t, "the server has the request", func() bool { return e.has("slow") })
+	await.Until(t, "the server has the request", func() bool { return e.has("slow") })
 	rule.Release()
 	next := dial(t, p)
 	next.say(t, "next")

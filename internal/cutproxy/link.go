@@ -6,10 +6,12 @@ import (
 	"net"
 	"sync/atomic"
 	"time"
+
+	"github.com/rhizodat/rhizodat-go/internal/relay"
 )
 
 // link is one connection of a client and the proxy's connection to the server
-// for it. Requests are forwarded by the goroutine of run, replies by another one.
+// for it. Requests are forwarded by the goroutine of Run, replies by another one.
 type link struct {
 	proxy          *Proxy
 	client, server net.Conn
@@ -28,7 +30,7 @@ type link struct {
 	cancelKey atomic.Pointer[string]
 }
 
-func newLink(p *Proxy, client, server net.Conn) *link {
+func (p *Proxy) newLink(client, server net.Conn) *link {
 	return &link{
 		proxy: p, client: client, server: server,
 		fromClient: bufio.NewReader(client), fromServer: bufio.NewReader(server),
@@ -36,22 +38,19 @@ func newLink(p *Proxy, client, server net.Conn) *link {
 	}
 }
 
-func (l *link) drop() {
-	hangUp(l.client)
-	hangUp(l.server)
-}
-
-func (l *link) run() {
+// Run forwards until a side ends.
+func (l *link) Run() {
 	if !l.start() {
 		return
 	}
+	defer l.proxy.remember(l)
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
 		l.replies()
 	}()
 	held := l.requests()
-	hangUp(l.client)
+	relay.HangUp(l.client)
 	if !held {
 		l.endRequests()
 	}
@@ -141,7 +140,7 @@ func (l *link) obey(r *Rule) bool {
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-		case <-l.proxy.closed:
+		case <-l.proxy.Closed():
 		}
 	case swallow:
 		l.muted.Store(true)
@@ -179,5 +178,6 @@ func (l *link) replies() {
 			break
 		}
 	}
-	l.drop()
+	relay.HangUp(l.client)
+	relay.HangUp(l.server)
 }

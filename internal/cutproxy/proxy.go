@@ -12,31 +12,22 @@ package cutproxy
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net"
 	"net/url"
 	"sync"
 	"testing"
-	"time"
-)
 
-const dialTimeout = 10 * time.Second
+	"github.com/rhizodat/rhizodat-go/internal/relay"
+)
 
 // Proxy forwards connections to one server. All methods may be used
 // concurrently with traffic; a rule applies from the next message on, on
 // connections that exist already too.
 type Proxy struct {
-	target   string
-	listener net.Listener
-	running  sync.WaitGroup
-	closed   chan struct{}
+	*relay.Relay[*link]
 
-	mu      sync.Mutex
-	rules   []*Rule
-	links   map[*link]struct{}
-	gone    map[string]struct{} // cancel keys of links that were muted and have ended
-	refuse  bool
-	accepts int
+	mu    sync.Mutex
+	rules []*Rule
+	gone  map[string]struct{} // cancel keys of links that were muted and have ended
 }
 
 // New starts a proxy to the server at target ("host:port") on a free loopback
@@ -47,31 +38,20 @@ func New(tb testing.TB, target string) *Proxy {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
+	p.EndWith(tb)
 	return p
 }
 
 // Listen is New for a program that is not a test; it ends with Close.
 func Listen(ctx context.Context, target string) (*Proxy, error) {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	r, err := relay.Listen[*link](ctx, target)
 	if err != nil {
-		return nil, fmt.Errorf("cutproxy: listen: %w", err)
+		return nil, err
 	}
-	p := &Proxy{
-		target: target, listener: listener,
-		closed: make(chan struct{}), links: make(map[*link]struct{}), gone: make(map[string]struct{}),
-	}
-	p.running.Go(p.accept)
+	p := &Proxy{Relay: r, gone: make(map[string]struct{})}
+	p.Serve(p.newLink)
 	return p, nil
 }
-
-// Addr is the host:port where the proxy listens.
-func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // DSN is a postgres:// URL for the same database through the proxy. It panics
 // when dsn is no such URL.
@@ -95,121 +75,33 @@ func (p *Proxy) Pass() {
 	p.rules = nil
 }
 
-// Refuse says whether every new connection is closed before a byte of it is
-// answered, as if the host were down. Connections that exist are left alone:
-// see [Proxy.Drop].
-func (p *Proxy) Refuse(refuse bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refuse = refuse
-}
-
-// Drop closes both sides of every connection, those held for a lost client
-// too.
-func (p *Proxy) Drop() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for l := range p.links {
-		l.drop()
-	}
-}
-
-// Accepts counts the connections that clients have made so far, the refused ones too.
-func (p *Proxy) Accepts() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.accepts
-}
-
-// Close ends the proxy and every connection, and waits for its goroutines. It
-// must be called once.
-func (p *Proxy) Close() error {
-	close(p.closed)
-	err := p.listener.Close()
-	p.Drop()
-	p.running.Wait()
-	if err != nil {
-		return fmt.Errorf("cutproxy: close: %w", err)
-	}
-	return nil
-}
-
-func (p *Proxy) accept() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return // closed
-		}
-		if !p.admit() {
-			hangUp(client)
-			continue
-		}
-		p.running.Go(func() { p.serve(client) })
-	}
-}
-
-func (p *Proxy) admit() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.accepts++
-	return !p.refuse
-}
-
-func (p *Proxy) serve(client net.Conn) {
-	defer hangUp(client)
-	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
-	server, err := new(net.Dialer).DialContext(ctx, "tcp", p.target)
-	cancel()
-	if err != nil {
-		return // the client sees what it would see without us: no answer
-	}
-	defer hangUp(server)
-	l := newLink(p, client, server)
-	if !p.enter(l) {
-		return
-	}
-	l.run()
-	p.leave(l)
-}
-
-// enter registers a link, unless the proxy has been closed meanwhile: Drop
-// would not have seen it.
-func (p *Proxy) enter(l *link) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	select {
-	case <-p.closed:
-		return false
-	default:
-		p.links[l] = struct{}{}
-		return true
-	}
-}
-
 // lost tells whether a cancel request is for a backend whose client has been
 // cut off: it would come over a network that is down.
 func (p *Proxy) lost(key string) bool {
+	var found, muted bool
+	p.Each(func(l *link) {
+		if own := l.cancelKey.Load(); own != nil && *own == key {
+			found, muted = true, l.muted.Load()
+		}
+	})
+	if found {
+		return muted
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for l := range p.links {
-		if own := l.cancelKey.Load(); own != nil && *own == key {
-			return l.muted.Load()
-		}
-	}
 	_, gone := p.gone[key]
 	return gone
 }
 
-// leave forgets a link, but not that its client was cut off: a cancel request
-// that comes later is lost all the same.
-func (p *Proxy) leave(l *link) {
+// remember keeps of a link that ends that its client was cut off: a cancel
+// request that comes later is lost all the same. The relay still has the link, so
+// that [Proxy.lost] finds it in one of the two places.
+func (p *Proxy) remember(l *link) {
+	key := l.cancelKey.Load()
+	if key == nil || !l.muted.Load() {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.links, l)
-	if key := l.cancelKey.Load(); key != nil && l.muted.Load() {
-		p.gone[*key] = struct{}{}
-	}
+	p.gone[*key] = struct{}{}
 }
-
-// hangUp closes a connection. Its error means that it is closed already.
-func hangUp(conn net.Conn) { _ = conn.Close() }

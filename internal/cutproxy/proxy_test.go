@@ -3,6 +3,7 @@ package cutproxy_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/cutproxy"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 )
@@ -49,28 +51,13 @@ func (b bench) connect(t *testing.T, mode pgx.QueryExecMode) *pgx.Conn {
 // awaitRows waits until the table holds n rows.
 func (b bench) awaitRows(t *testing.T, n int64) {
 	t.Helper()
-	await(t, func() bool { return b.cluster.Int(t, b.database, "SELECT count(*) FROM t") == n })
+	await.Until(t, fmt.Sprintf("%d rows", n), func() bool { return b.cluster.Int(t, b.database, "SELECT count(*) FROM t") == n })
 }
 
 // awaitNobody waits until no session of the database is left.
 func (b bench) awaitNobody(t *testing.T) {
 	t.Helper()
-	await(t, func() bool { return b.cluster.Backends(t, b.database) == 0 })
-}
-
-func await(t *testing.T, condition func() bool) {
-	t.Helper()
-	deadline := time.NewTimer(20 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatal("condition did not come true")
-		}
-	}
+	await.Until(t, "no session is left", func() bool { return b.cluster.Backends(t, b.database) == 0 })
 }
 
 var modes = map[string]pgx.QueryExecMode{
@@ -183,7 +170,7 @@ func TestHeldBackendFinishesAfterTheCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.awaitRows(t, 1)
-	await(t, func() bool { return b.cluster.Backends(t, b.database) == 1 }) // the blocker
+	await.Until(t, "only the blocker is left", func() bool { return b.cluster.Backends(t, b.database) == 1 })
 }
 
 func TestSwallowKeepsTheConnection(t *testing.T) {
@@ -193,7 +180,7 @@ func TestSwallowKeepsTheConnection(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-rule.Hit()
-		await(t, func() bool { return b.cluster.Int(t, b.database, "SELECT count(*) FROM t") == 1 })
+		b.awaitRows(t, 1)
 		cancel()
 	}()
 	if _, err := conn.Exec(ctx, insert, 1); !errors.Is(err, context.Canceled) {
@@ -210,7 +197,7 @@ func TestDropLosesTheCancelRequestToo(t *testing.T) {
 		_, err := conn.Exec(t.Context(), "INSERT INTO t SELECT 1 FROM pg_sleep(1)")
 		done <- err
 	}()
-	await(t, func() bool {
+	await.Until(t, "the statement runs", func() bool {
 		return b.cluster.Int(t, b.database, `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event = 'PgSleep'`) == 1
 	})
@@ -316,7 +303,7 @@ func TestCancelRequestPasses(t *testing.T) {
 		_, err := conn.Exec(t.Context(), "SELECT pg_sleep(60)")
 		failed <- err
 	}()
-	await(t, func() bool {
+	await.Until(t, "the statement runs", func() bool {
 		return b.cluster.Int(t, "", "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = $1",
 			pgtest.Name(b.database)) == 1
 	})
