@@ -1,3 +1,5 @@
+// Package icetest gives tests what an Iceberg store needs: catalogs, an object
+// store, a REST catalog whose answers can be made to fail.
 package icetest
 
 import (
@@ -17,6 +19,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
+	"github.com/rhizodat/rhizodat-go/internal/restcatalog"
 )
 
 // Place is a catalog with a warehouse.
@@ -25,6 +28,20 @@ type Place struct {
 	DSN  string // without namespace=
 	REST *REST  // nil but for a REST catalog
 	Dir  string // of a file:// warehouse
+}
+
+// REST is a REST catalog of this process.
+type REST = restcatalog.Server
+
+// NewREST starts a REST catalog that ends with the test.
+func NewREST(tb testing.TB, behind catalog.Catalog) *REST {
+	tb.Helper()
+	s, err := restcatalog.Start(tb.Context(), behind)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = s.Close() }) // its listener is all that could fail
+	return s
 }
 
 // Kind is a way to have a Place.

@@ -1,44 +1,65 @@
-// Package icetest gives tests what an Iceberg store needs: catalogs, an object
-// store, a REST catalog whose answers can be made to fail.
-package icetest
+// Package restcatalog is a small Iceberg REST catalog for tests and test beds, in
+// front of another catalog, whose answers to a commit can be made to fail.
+package restcatalog
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
-	"testing"
+	"time"
 
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/catalog"
 	"github.com/apache/iceberg-go/table"
 )
 
-// REST is a small Iceberg REST catalog in front of another catalog.
-type REST struct {
+// Server is a REST catalog. It is safe for concurrent use.
+type Server struct {
 	URL     string
-	Catalog catalog.Catalog
-	// fail may replace the answer of a commit.
-	fail atomic.Pointer[func(after bool) int]
+	Catalog catalog.Catalog // the one behind it
+
+	server http.Server
+	open   atomic.Int64 // requests
+	fail   atomic.Pointer[Fault]
 }
 
-// NewREST starts a REST catalog that ends with the test.
-func NewREST(tb testing.TB, behind catalog.Catalog) *REST {
-	tb.Helper()
-	s := &REST{Catalog: behind}
-	server := httptest.NewServer(s.handler())
-	tb.Cleanup(server.Close)
-	s.URL = server.URL
-	return s
+// Fault gives the status that a commit is answered with, before or after it was
+// applied; 0 lets it be.
+type Fault func(after bool) int
+
+// Start starts a REST catalog on a free loopback port. It ends with Close.
+func Start(ctx context.Context, behind catalog.Catalog) (*Server, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{URL: "http://" + listener.Addr().String(), Catalog: behind}
+	handler := s.handler()
+	s.server.ReadHeaderTimeout = time.Minute
+	s.server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.open.Add(1)
+		defer s.open.Add(-1)
+		// What a client that is gone has asked for is carried out all the same.
+		handler.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
+	})
+	go func() { _ = s.server.Serve(listener) }() // until Close
+	return s, nil
 }
 
-// Fail makes commits answer with a status, before or after they were applied; 0 lets
-// them be.
-func (s *REST) Fail(fail func(after bool) int) { s.fail.Store(&fail) }
+// Close ends the server and its connections.
+func (s *Server) Close() error { return s.server.Close() }
 
-func (s *REST) failing(after bool) int {
+// Busy reports whether it works on a request.
+func (s *Server) Busy() bool { return s.open.Load() > 0 }
+
+// Fail makes commits fail from now on; nil lets them be.
+func (s *Server) Fail(fault Fault) { s.fail.Store(&fault) }
+
+func (s *Server) failing(after bool) int {
 	if fail := s.fail.Load(); fail != nil && *fail != nil {
 		return (*fail)(after)
 	}
@@ -99,7 +120,7 @@ func read(w http.ResponseWriter, r *http.Request, to any) bool {
 	return true
 }
 
-func (s *REST) handler() http.Handler {
+func (s *Server) handler() http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("GET /v1/config", func(w http.ResponseWriter, _ *http.Request) {
 		put(w, http.StatusOK, map[string]any{"defaults": map[string]string{}, "overrides": map[string]string{}})
@@ -109,7 +130,7 @@ func (s *REST) handler() http.Handler {
 	return m
 }
 
-func (s *REST) namespaces(m *http.ServeMux) {
+func (s *Server) namespaces(m *http.ServeMux) {
 	m.HandleFunc("GET /v1/namespaces", func(w http.ResponseWriter, r *http.Request) {
 		var parent table.Identifier
 		if text := r.URL.Query().Get("parent"); text != "" {
@@ -149,7 +170,7 @@ func (s *REST) namespaces(m *http.ServeMux) {
 	})
 }
 
-func (s *REST) tables(m *http.ServeMux) {
+func (s *Server) tables(m *http.ServeMux) {
 	m.HandleFunc("GET /v1/namespaces/{ns}/tables", func(w http.ResponseWriter, r *http.Request) {
 		found := []map[string]any{}
 		for ident, err := range s.Catalog.ListTables(r.Context(), namespaceOf(r)) {
@@ -196,7 +217,7 @@ func (s *REST) tables(m *http.ServeMux) {
 	m.HandleFunc("POST /v1/namespaces/{ns}/tables/{table}", s.commit)
 }
 
-func (s *REST) commit(w http.ResponseWriter, r *http.Request) {
+func (s *Server) commit(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Requirements table.Requirements `json:"requirements"`
 		Updates      table.Updates      `json:"updates"`
