@@ -3,6 +3,7 @@ package branches
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 )
 
@@ -82,6 +83,72 @@ func IsUnknown(err error) bool {
 
 func (e *unknownError) Error() string { return "outcome unknown: " + e.err.Error() }
 func (e *unknownError) Unwrap() error { return e.err }
+
+// Error is what an adapter adds to an error of its store: which store, what was
+// being done, and where it is known the cause and the way out. The client
+// library's own error stays findable with errors.As.
+type Error struct {
+	Store string
+	Doing string // "prepare branch"
+	Cause string // what it means; empty where the store's words say it
+	Way   string // the way out; empty where there is none to name
+	Err   error  // may be nil where Cause is the whole story
+
+	// Asks is what it asks of the caller: the kind of Err, or another where more
+	// is known where it was met.
+	Asks Kind
+	// ByHand: no further try of the adapter mends it, and Way says what does.
+	ByHand bool
+	// Mask takes out of the text what nobody may read, a password in the words of
+	// a client library. Nil changes nothing.
+	Mask func(text string) string
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("rhizodat: " + e.Doing + ": store " + e.Store)
+	if e.Cause != "" {
+		b.WriteString(": " + e.Cause)
+	}
+	if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	if e.Way != "" {
+		b.WriteString(" (" + e.Way + ")")
+	}
+	if e.Mask != nil {
+		return e.Mask(b.String())
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Kind is the error's kind for the whole unit.
+func (e *Error) Kind() Kind { return e.Asks }
+
+// StatementError is a statement that a unit cannot hold, or an argument that its
+// store cannot take. It is PERMANENT. It has changed nothing, and the unit goes on
+// without it.
+//
+// Adapters that read statements before the server does make it; what PostgreSQL
+// refuses is PostgreSQL's own error.
+type StatementError struct {
+	Store  string
+	Reason string
+	Way    string // the way out; empty where there is none to name
+}
+
+func (e *StatementError) Error() string {
+	text := "rhizodat: run statement: store " + e.Store + ": " + e.Reason
+	if e.Way != "" {
+		text += " (" + e.Way + ")"
+	}
+	return text
+}
+
+// Kind of a refused statement.
+func (e *StatementError) Kind() Kind { return Permanent }
 
 // Heuristic says that the store resolved a branch by itself, against the decision or
 // without one. It is final; a person ends it.

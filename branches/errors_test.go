@@ -59,6 +59,45 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// An error of a store tells where, what and what to do; the library's own stays
+// findable, and what is masked is in no text.
+func TestError(t *testing.T) {
+	cause := errors.New("dial tcp: password=hunter2")
+	mask := func(text string) string { return strings.ReplaceAll(text, "hunter2", "xxxxx") }
+	for want, e := range map[string]*branches.Error{
+		"rhizodat: probe store: store pg: dial tcp: password=hunter2": {Store: "pg", Doing: "probe store", Err: cause},
+		"rhizodat: probe store: store pg: refused: dial tcp: password=xxxxx (ask)": {
+			Store: "pg", Doing: "probe store", Cause: "refused", Way: "ask", Err: cause, Mask: mask,
+		},
+		"rhizodat: find table: store ch: there is no table t": {Store: "ch", Doing: "find table", Cause: "there is no table t"},
+	} {
+		if e.Error() != want {
+			t.Errorf("says %q, want %q", e, want)
+		}
+		if !errors.Is(e, cause) && e.Err != nil {
+			t.Errorf("%q hides its cause", want)
+		}
+	}
+	full := fmt.Errorf("x: %w", &branches.Error{Asks: branches.StoreFull, Err: cause})
+	if got := branches.Classify(speaker{}, full); got != branches.StoreFull {
+		t.Errorf("classified %s, want its own word: %s", got, branches.StoreFull)
+	}
+}
+
+func TestStatementError(t *testing.T) {
+	for want, e := range map[string]*branches.StatementError{
+		"rhizodat: run statement: store ch: no updates":          {Store: "ch", Reason: "no updates"},
+		"rhizodat: run statement: store ch: no updates (insert)": {Store: "ch", Reason: "no updates", Way: "insert"},
+	} {
+		if e.Error() != want {
+			t.Errorf("says %q, want %q", e, want)
+		}
+		if got := branches.Classify(speaker{}, fmt.Errorf("x: %w", e)); got != branches.Permanent {
+			t.Errorf("%q is %s, want %s", want, got, branches.Permanent)
+		}
+	}
+}
+
 func TestHeuristicSaysWhich(t *testing.T) {
 	gid := branches.NewGID(newTxn(t), "pg")
 	committed := (&branches.Heuristic{GID: gid, Committed: true, Evidence: "its marker"}).Error()

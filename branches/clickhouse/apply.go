@@ -212,8 +212,8 @@ func again(ctx context.Context, err error) bool {
 	if err == nil || ctx.Err() != nil {
 		return err == nil
 	}
-	if own, ok := errors.AsType[*Error](err); ok {
-		return own.Kind() == branches.Transient && !own.person
+	if own, ok := errors.AsType[*branches.Error](err); ok {
+		return own.Kind() == branches.Transient && !own.ByHand
 	}
 	return classify(err) == branches.Transient
 }

@@ -112,10 +112,11 @@ func (s *Store) vanished(name tableName, txn branches.TxnID, err error) error {
 	if missing(err) || code(err) != codeUnknownTable && code(err) != codeUnknownDatabase {
 		return err
 	}
-	return (&Error{
+	return &branches.Error{
 		Store: s.name, Doing: "insert rows", Err: err,
 		Cause: "table " + name.String() + " was dropped after the unit was staged",
 		Way: "create it again as it was, and recovery goes on; or give the branch up: rhizorecover resolve " +
 			txn.String() + " --store " + s.name + " --as skipped",
-	}).because(branches.Permanent)
+		Asks: branches.Permanent,
+	}
 }

@@ -112,7 +112,7 @@ func (t *table) choose(store string, names []string) ([]tableColumn, error) {
 			reason = "column " + name + " is named twice"
 		}
 		if reason != "" {
-			return nil, &StatementError{Store: store, Reason: "insert into " + t.name.String() + ": " + reason}
+			return nil, &branches.StatementError{Store: store, Reason: "insert into " + t.name.String() + ": " + reason}
 		}
 		seen[name], chosen[i] = true, c
 	}
@@ -125,10 +125,11 @@ func (l *rowList) begin() error {
 	for i, c := range l.columns {
 		made, err := newColumn(c, &l.table.server)
 		if err != nil {
-			return (&Error{
+			return &branches.Error{
 				Store: l.store.name, Doing: "insert into " + l.table.name.String(), Err: err,
 				Cause: "column " + c.name + " has a type that clickhouse-go does not know",
-			}).because(branches.Permanent)
+				Asks:  branches.Permanent,
+			}
 		}
 		l.open[i] = made
 	}
@@ -149,10 +150,11 @@ func newColumn(c tableColumn, server *column.ServerContext) (made column.Interfa
 // check turns a row into what the columns take, in checked. Nothing is kept of it.
 func (l *rowList) check(row, checked []any) error {
 	if len(row) != len(l.columns) {
-		return (&Error{
+		return &branches.Error{
 			Store: l.store.name, Doing: "insert into " + l.table.name.String(),
 			Cause: fmt.Sprintf("%d values for %d columns", len(row), len(l.columns)),
-		}).because(branches.Permanent)
+			Asks:  branches.Permanent,
+		}
 	}
 	for i, v := range row {
 		value, err := l.types[i].check(v)
@@ -247,11 +249,12 @@ func (b *buffer) fit() error {
 		}
 	}
 	if limit > 0 && b.packed > limit {
-		return (&Error{
+		return &branches.Error{
 			Store: b.store.name, Doing: "buffer rows", Err: ErrTooLarge,
 			Cause: fmt.Sprintf("%d bytes, packed, are above the bound of %d", b.packed, limit),
 			Way:   "commit more often, or raise max_payload",
-		}).because(branches.Permanent)
+			Asks:  branches.Permanent,
+		}
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (b *Branch) commitMarked(ctx context.Context) error {
 // by the caller.
 func (s *Store) given(ctx context.Context, r *run, err error) error {
 	wrapped := s.fail("commit branch", err)
-	own := errors.As(err, new(*Error))
+	own := errors.As(err, new(*branches.Error))
 	if ctx.Err() != nil || !answered(err) && !own {
 		return branches.Unknown(wrapped)
 	}

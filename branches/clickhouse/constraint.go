@@ -60,10 +60,11 @@ func (b *Branch) checkList(ctx context.Context, t *table, list *payloadTable, ch
 	}
 	for i, n := range refused {
 		if n > 0 {
-			return (&Error{
+			return &branches.Error{
 				Store: s.name, Doing: "stage branch",
 				Cause: fmt.Sprintf("%d rows of table %s violate constraint %s CHECK %s", n, t.name, checks[i].Name, checks[i].Expression),
-			}).because(branches.Constraint)
+				Asks:  branches.Constraint,
+			}
 		}
 	}
 	return nil

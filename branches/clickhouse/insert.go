@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/branches/clickhouse/internal/chsql"
 )
 
@@ -29,7 +30,7 @@ func (s *Session) insert(ctx context.Context, query string, parsed *chsql.Insert
 			if s.branch == nil {
 				return driver.ResultNoRows, s.pass(ctx, query, args)
 			}
-			return nil, &StatementError{Store: s.store.name, Reason: err.Error()}
+			return nil, &branches.StatementError{Store: s.store.name, Reason: err.Error()}
 		}
 	}
 	if s.branch == nil {
@@ -87,7 +88,7 @@ func (b *Branch) insertInto(ctx context.Context, name tableName, in *chsql.Inser
 // outdated reports whether err may come of a table that has changed since it was
 // looked at. refused is the error of a unit that has rows of it already.
 func (b *Branch) outdated(ctx context.Context, name tableName, err error) (changed bool, refused error) {
-	if !errors.As(err, new(*ValueError)) && !errors.As(err, new(*StatementError)) {
+	if !errors.As(err, new(*ValueError)) && !errors.As(err, new(*branches.StatementError)) {
 		return false, nil
 	}
 	s := b.session.store
@@ -181,7 +182,7 @@ func (l *rowList) read(ctx context.Context, in *chsql.InsertInto, args []driver.
 	rows := make([][]any, len(in.Rows))
 	for i, cells := range in.Rows {
 		if len(cells) != len(l.columns) {
-			return nil, &StatementError{Store: l.store.name, Reason: fmt.Sprintf(
+			return nil, &branches.StatementError{Store: l.store.name, Reason: fmt.Sprintf(
 				"insert into %s: row %d has %d values for %d columns", l.table.name, i+1, len(cells), len(l.columns))}
 		}
 		if rows[i], err = l.values(ctx, cells, a); err != nil {
@@ -220,7 +221,7 @@ func (l *rowList) evaluate(ctx context.Context, cells []chsql.Cell, which []int,
 	var args []any
 	for _, i := range which {
 		if strings.HasPrefix(cells[i].Text, "{") {
-			return &StatementError{Store: l.store.name, Reason: "a Map is written " + cells[i].Text, Way: "write map('key', value), or give it as an argument"}
+			return &branches.StatementError{Store: l.store.name, Reason: "a Map is written " + cells[i].Text, Way: "write map('key', value), or give it as an argument"}
 		}
 		parts = append(parts, "CAST(("+cells[i].Text+"),"+chsql.Text(l.columns[i].typ)+")")
 		args = append(args, a.of(cells[i])...)
@@ -271,10 +272,10 @@ func newArguments(store string, in *chsql.InsertInto, args []driver.NamedValue) 
 		}
 	}
 	if wanted > 0 && a.byName {
-		return nil, &StatementError{Store: store, Reason: "placeholders of two kinds in one statement", Way: "use ?, or $1, or @name throughout"}
+		return nil, &branches.StatementError{Store: store, Reason: "placeholders of two kinds in one statement", Way: "use ?, or $1, or @name throughout"}
 	}
 	if !a.byName && wanted != len(args) {
-		return nil, &StatementError{Store: store, Reason: fmt.Sprintf("%d arguments for %d placeholders", len(args), wanted)}
+		return nil, &branches.StatementError{Store: store, Reason: fmt.Sprintf("%d arguments for %d placeholders", len(args), wanted)}
 	}
 	return a, nil
 }
@@ -292,7 +293,7 @@ func (a *arguments) value(cell chsql.Cell, typ string) (value any, ok bool, err 
 	switch cell.Kind {
 	case chsql.Positional, chsql.Numbered:
 		if cell.Index >= len(a.args) {
-			return nil, false, &StatementError{Store: a.store, Reason: "there is no argument for " + cell.Text}
+			return nil, false, &branches.StatementError{Store: a.store, Reason: "there is no argument for " + cell.Text}
 		}
 		return a.args[cell.Index].Value, true, nil
 	case chsql.Named:
@@ -301,7 +302,7 @@ func (a *arguments) value(cell chsql.Cell, typ string) (value any, ok bool, err 
 				return arg.Value, true, nil
 			}
 		}
-		return nil, false, &StatementError{Store: a.store, Reason: "there is no argument named " + cell.Value, Way: "give it with sql.Named"}
+		return nil, false, &branches.StatementError{Store: a.store, Reason: "there is no argument named " + cell.Value, Way: "give it with sql.Named"}
 	case chsql.Null:
 		return nil, true, nil
 	case chsql.Bool:

@@ -66,13 +66,12 @@ func (s *Store) deleteRows(ctx context.Context, name tableName, txn branches.Txn
 	case err == nil:
 		return nil
 	case code(err) == codeUnknownIdentifier && strings.Contains(err.Error(), "_part"):
-		refused := (&Error{
+		return &branches.Error{
 			Store: s.name, Doing: "delete rows", Err: err,
 			Cause: "rows of a torn insert cannot be taken back: this server does not take _part in a DELETE",
 			Way:   "with no recovery running, DELETE FROM " + name.quoted() + " WHERE dat_txn='" + txn.String() + "'",
-		}).because(branches.Transient)
-		refused.person = true
-		return refused
+			Asks:  branches.Transient, ByHand: true,
+		}
 	case code(err) == codeUnfinished || !answered(err):
 		if waiting, lookErr := s.pending(context.WithoutCancel(ctx), name, txn); lookErr == nil && waiting {
 			return s.busy("delete rows", "table "+name.String(), errors.Join(errPending, err))

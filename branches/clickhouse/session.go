@@ -64,7 +64,7 @@ func (s *Session) Query(ctx context.Context, query string, args []driver.NamedVa
 // admit refuses what a branch cannot hold, and what would change a connection
 // that others share.
 func (s *Session) admit(kind chsql.Kind, word string) error {
-	refused := &StatementError{Store: s.store.name}
+	refused := &branches.StatementError{Store: s.store.name}
 	switch {
 	case kind == chsql.Session:
 		refused.Reason = word + " changes one connection of a pool that others share"
@@ -132,13 +132,13 @@ func (s *Session) Close() error {
 func (s *Session) CopyFrom(ctx context.Context, table string, columns []string, next func() ([]any, error)) (int64, error) {
 	switch {
 	case s.branch == nil:
-		return 0, &StatementError{Store: s.store.name, Reason: "rows are appended without a transaction", Way: "begin one with db.BeginTx"}
+		return 0, &branches.StatementError{Store: s.store.name, Reason: "rows are appended without a transaction", Way: "begin one with db.BeginTx"}
 	case s.branch.readOnly:
 		return 0, branches.ErrReadOnlyUnit
 	}
 	database, name, err := chsql.ParseName(table)
 	if err != nil {
-		return 0, &StatementError{Store: s.store.name, Reason: err.Error()}
+		return 0, &branches.StatementError{Store: s.store.name, Reason: err.Error()}
 	}
 	if database == "" {
 		database = s.store.database

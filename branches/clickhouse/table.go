@@ -97,9 +97,10 @@ func (s *Store) describe(ctx context.Context, names []tableName) (map[tableName]
 	for _, name := range names {
 		if found[name] == nil {
 			s.forget(names...)
-			return nil, (&Error{
+			return nil, &branches.Error{
 				Store: s.name, Doing: "find table", Cause: "there is no table " + name.String(),
-			}).because(branches.Permanent)
+				Asks: branches.Permanent,
+			}
 		}
 		if err := s.columns(ctx, found[name]); err != nil {
 			return nil, err

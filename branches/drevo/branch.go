@@ -72,8 +72,8 @@ func (b *Branch) failed(err error) {
 		b.session.lost = true
 	}
 	if b.doom == nil {
-		b.doom = &Error{
-			Store: b.session.store.name, Doing: "use branch", Err: err,
+		b.doom = &branches.Error{
+			Store: b.session.store.name, Doing: "use branch", Err: err, Asks: classify(err),
 			Cause: "a statement has failed, and with it the transaction",
 		}
 	}
@@ -92,11 +92,12 @@ func (b *Branch) Savepoint(_ context.Context, name string) error {
 // take a part of a transaction back. One that has only read goes on.
 func (b *Branch) RollbackTo(_ context.Context, name string) error {
 	if b.doom == nil && b.writes > b.marks[name] {
-		b.doom = (&Error{
+		b.doom = &branches.Error{
 			Store: b.session.store.name, Doing: "roll back to savepoint",
 			Cause: "drevo has no savepoints, and the transaction has written there since",
 			Way:   "roll the whole transaction back, or write to this store outside of the savepoint",
-		}).because(branches.Permanent)
+			Asks:  branches.Permanent,
+		}
 	}
 	return nil
 }

@@ -102,10 +102,11 @@ func (s *Store) readMeta(rows [][]any) (branches.Meta, error) {
 	case !numbered || version < 1:
 		return branches.Meta{}, errors.New("the node DatMeta has no layout")
 	case version > layout:
-		return branches.Meta{}, (&Error{
+		return branches.Meta{}, &branches.Error{
 			Store: s.name, Doing: "open store", Way: "use a newer rhizodat",
 			Cause: fmt.Sprintf("its nodes have layout version %d, this program knows up to %d", version, layout),
-		}).because(branches.Permanent)
+			Asks:  branches.Permanent,
+		}
 	case !idOK || !journalOK || !placeOK || !sweepsOK:
 		return branches.Meta{}, errors.New("the node DatMeta is incomplete")
 	}

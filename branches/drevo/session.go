@@ -53,7 +53,7 @@ func (s *Session) run(ctx context.Context, query string, args []driver.NamedValu
 	text := read(query)
 	params, err := parameters(args)
 	if err != nil {
-		return nil, &StatementError{Store: s.store.name, Reason: err.Error()}
+		return nil, &branches.StatementError{Store: s.store.name, Reason: err.Error()}
 	}
 	if s.branch == nil {
 		return s.autocommit(ctx, query, params)
@@ -69,7 +69,7 @@ func (s *Session) run(ctx context.Context, query string, args []driver.NamedValu
 func (s *Session) admit(text statement) error {
 	switch {
 	case text.resolves:
-		return &StatementError{
+		return &branches.StatementError{
 			Store: s.store.name, Reason: "drevo.tx procedures inside a transaction: Commit prepares and resolves it",
 			Way: "call them outside of a transaction",
 		}

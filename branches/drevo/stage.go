@@ -39,10 +39,11 @@ func (b *Branch) mark(ctx context.Context, unit branches.Unit) error {
 	}
 	_, err := b.ask(ctx, createMarker, markerParams(unit.Txn, unit.TxTime))
 	if bolt.IsDuplicateTitle(err) {
-		return (&Error{
+		return &branches.Error{
 			Store: s.name, Doing: "stage branch", Err: err,
 			Cause: "a marker of this unit stands: it was settled by another, or two stores share the graph",
-		}).because(branches.Permanent)
+			Asks:  branches.Permanent,
+		}
 	}
 	return s.fail("stage branch", err)
 }

@@ -157,7 +157,7 @@ func TestRefusedStatements(t *testing.T) {
 		"CALL `drevo`.tx.listPrepared() // ": "g",
 	} {
 		err := u.try(query, arg)
-		if refused, ok := errors.AsType[*drevo.StatementError](err); !ok || store.Classify(err) != branches.Permanent || refused.Store != "s" {
+		if refused, ok := errors.AsType[*branches.StatementError](err); !ok || store.Classify(err) != branches.Permanent || refused.Store != "s" {
 			t.Errorf("%s = %v, want a StatementError", query, err)
 		}
 	}

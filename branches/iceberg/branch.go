@@ -65,7 +65,7 @@ func (b *Branch) view(ctx context.Context, ident table.Identifier) (*table.Table
 // work is the unit's work on a table that it is about to write to.
 func (b *Branch) work(ctx context.Context, ident table.Identifier) (*work, error) {
 	if !b.store.own(ident) {
-		return nil, &StatementError{
+		return nil, &branches.StatementError{
 			Store: b.store.name, Reason: "table " + name(ident) + " is not in the store's namespace " + name(b.store.to.namespace),
 			Way: "add another store with " + keyNamespace + "=" + name(ident[:len(ident)-1]),
 		}
@@ -126,7 +126,7 @@ func (b *Branch) rewrite(ctx context.Context, of icesql.Name, q icesql.Statement
 		return 0, err
 	}
 	if v := w.tbl.Metadata().Version(); v >= 3 {
-		return 0, &StatementError{
+		return 0, &branches.StatementError{
 			Store: b.store.name, Reason: "DELETE and UPDATE of table " + name(w.tbl.Identifier()) +
 				": it has format version 3, whose rows have ids that iceberg-go cannot carry into a rewritten file",
 			Way: "use a table of format version 2",

@@ -15,7 +15,7 @@ import (
 func (s *Session) CopyFrom(ctx context.Context, table string, columns []string, next func() ([]any, error)) (int64, error) {
 	switch {
 	case s.branch == nil:
-		return 0, &StatementError{Store: s.store.name, Reason: "rows are appended without a transaction", Way: "begin one with db.BeginTx"}
+		return 0, &branches.StatementError{Store: s.store.name, Reason: "rows are appended without a transaction", Way: "begin one with db.BeginTx"}
 	case s.branch.readOnly:
 		return 0, branches.ErrReadOnlyUnit
 	}
@@ -33,7 +33,7 @@ func (b *Branch) copyFrom(ctx context.Context, text string, columns []string, ne
 	}
 	described, ok := parsed.(*icesql.Describe)
 	if !ok {
-		return 0, &StatementError{Store: b.store.name, Reason: "rows are copied into a table by its name alone"}
+		return 0, &branches.StatementError{Store: b.store.name, Reason: "rows are copied into a table by its name alone"}
 	}
 	w, err := b.work(ctx, b.store.ident(described.Table.Namespace, described.Table.Table))
 	if err != nil {
@@ -65,9 +65,9 @@ func (b *Branch) positions(schema *lib.Schema, columns []string) ([]int, error) 
 		at[i] = slices.IndexFunc(fields, func(f lib.NestedField) bool { return f.Name == column })
 		switch {
 		case at[i] < 0:
-			return nil, &StatementError{Store: b.store.name, Reason: "the table has no column " + column}
+			return nil, &branches.StatementError{Store: b.store.name, Reason: "the table has no column " + column}
 		case slices.Contains(at[:i], at[i]):
-			return nil, &StatementError{Store: b.store.name, Reason: "column " + column + " is named twice"}
+			return nil, &branches.StatementError{Store: b.store.name, Reason: "column " + column + " is named twice"}
 		}
 	}
 	return at, nil
@@ -85,7 +85,7 @@ func (w *work) copyFrom(ctx context.Context, at []int, next func() ([]any, error
 			return n, err
 		}
 		if len(values) != len(at) {
-			return 0, &StatementError{Store: w.store.name, Reason: "a row has another number of values than there are columns"}
+			return 0, &branches.StatementError{Store: w.store.name, Reason: "a row has another number of values than there are columns"}
 		}
 		row := make([]any, width)
 		for i, v := range values {

@@ -265,7 +265,7 @@ func TestFormatVersion3(t *testing.T) {
 	b.want("SELECT id, city FROM t", "1|oslo", "2|riga")
 	for _, text := range []string{"DELETE FROM t", "UPDATE t SET id = 1"} {
 		_, err := b.session(b.store).Exec(t.Context(), text, nil)
-		if _, ok := errors.AsType[*iceberg.StatementError](err); !ok {
+		if _, ok := errors.AsType[*branches.StatementError](err); !ok {
 			t.Errorf("%s = %v, want a StatementError", text, err)
 		}
 	}

@@ -109,7 +109,7 @@ func (s *Session) admit(parsed icesql.Statement) error {
 	case s.branch.readOnly:
 		return branches.ErrReadOnlyUnit
 	case icesql.IsDDL(parsed):
-		return &StatementError{
+		return &branches.StatementError{
 			Store: s.store.name, Way: "run it outside of the transaction",
 			Reason: "a statement that changes the catalog inside a transaction: the catalog would carry it out at once and could not take it back",
 		}

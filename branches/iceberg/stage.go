@@ -90,8 +90,10 @@ func (s *Store) precheck(ctx context.Context, c *change.Change, txn branches.Txn
 
 // stands is the error of a unit that is in the table before its time.
 func (s *Store) stands(doing string, ident table.Identifier, cause error) error {
-	e := &Error{Store: s.name, Doing: doing, Cause: "table " + name(ident), Err: cause, secrets: s.to.secrets}
-	return e.because(branches.Permanent)
+	return &branches.Error{
+		Store: s.name, Doing: doing, Cause: "table " + name(ident), Err: cause,
+		Asks: branches.Permanent, Mask: s.to.masked,
+	}
 }
 
 // misfit gives a change that no longer fits its table the kind of its reason.
@@ -100,8 +102,10 @@ func (s *Store) misfit(doing string, ident table.Identifier, err error) error {
 	case errors.Is(err, change.ErrConflict):
 		return s.busy(doing, "table "+name(ident), err)
 	case errors.Is(err, change.ErrSchema), errors.Is(err, change.ErrReplaced), errors.Is(err, change.ErrTooLate):
-		e := &Error{Store: s.name, Doing: doing, Cause: "table " + name(ident), Err: err, secrets: s.to.secrets}
-		return e.because(branches.Permanent)
+		return &branches.Error{
+			Store: s.name, Doing: doing, Cause: "table " + name(ident), Err: err,
+			Asks: branches.Permanent, Mask: s.to.masked,
+		}
 	}
 	return err
 }

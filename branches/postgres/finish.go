@@ -132,20 +132,20 @@ func (s *Store) endAsOwner(ctx context.Context, session *Session, verb, literal 
 var errPooled = errors.New("a connection pooler stands between, so that the role cannot be taken: run rhizorecover without it")
 
 func (s *Store) notOwner(owner string, err error) error {
-	return (&Error{
+	return &branches.Error{
 		Store: s.name, Doing: "end branch", Cause: "its prepared transaction belongs to role " + owner, Err: err,
-		Way: "grant that role to the login of this store, or end it as a superuser",
-	}).because(branches.Permanent)
+		Way:  "grant that role to the login of this store, or end it as a superuser",
+		Asks: branches.Permanent,
+	}
 }
 
 func (s *Store) endError(err error) error {
 	if err == nil {
 		return nil
 	}
-	wrapped := &Error{Store: s.name, Doing: "end branch", Err: err}
+	wrapped := &branches.Error{Store: s.name, Doing: "end branch", Err: err, Asks: classify(err)}
 	if code(err) == codeNotInState {
-		wrapped.Cause = "another session is ending it"
-		return wrapped.because(branches.Transient)
+		wrapped.Cause, wrapped.Asks = "another session is ending it", branches.Transient
 	}
 	return wrapped
 }

@@ -117,9 +117,10 @@ func (s *Store) checkLayout(found int) error {
 	if found <= len(layouts) {
 		return nil
 	}
-	return (&Error{
+	return &branches.Error{
 		Store: s.name, Doing: "open store",
 		Cause: fmt.Sprintf("its tables have layout version %d, this program knows up to %d", found, len(layouts)),
 		Way:   "use a newer rhizodat",
-	}).because(branches.Permanent)
+		Asks:  branches.Permanent,
+	}
 }

@@ -112,12 +112,13 @@ func (s *Store) explainPrepare(err error) error {
 	case pgErr.Code == codeNotSupported:
 		return s.refusePrepare(err)
 	case pgErr.Code == codeNotInState:
-		return (&Error{Store: s.name, Doing: "prepare branch", Err: errors.Join(ErrPreparedDisabled, err)}).because(branches.Permanent)
+		return &branches.Error{Store: s.name, Doing: "prepare branch", Err: errors.Join(ErrPreparedDisabled, err), Asks: branches.Permanent}
 	case pgErr.Code == codeOutOfMemory && slotsUsedUp(err):
-		return (&Error{
+		return &branches.Error{
 			Store: s.name, Doing: "prepare branch", Err: err, Cause: "all slots for prepared transactions are in use",
-			Way: "raise max_prepared_transactions; rhizorecover status shows who holds them",
-		}).because(branches.Transient)
+			Way:  "raise max_prepared_transactions; rhizorecover status shows who holds them",
+			Asks: branches.Transient,
+		}
 	}
 	return s.fail("prepare branch", err)
 }
@@ -157,8 +158,9 @@ func (s *Store) refuseNotify(err error) error {
 }
 
 func (s *Store) refuse(cause, way string, err error) error {
-	return (&Error{
+	return &branches.Error{
 		Store: s.name, Doing: "prepare branch", Err: err, Way: way,
 		Cause: fmt.Sprintf("%s in a unit of several stores", cause),
-	}).because(branches.Permanent)
+		Asks:  branches.Permanent,
+	}
 }

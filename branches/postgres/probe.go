@@ -44,12 +44,13 @@ func (s *Store) probe(ctx context.Context, session *Session) error {
 	case got.cell(ownFirst, 1) == "t":
 		return branches.ErrNotInstalled
 	case got.cell(ownFirst, 2) != "t":
-		return (&Error{
+		return &branches.Error{
 			Store: s.name, Doing: "use marker table", Cause: "role " + got.cell(ownFirst, 3) + " may not read and write " + names.applied,
-			Way: "GRANT SELECT, INSERT, DELETE on it",
-		}).because(branches.Permanent)
+			Way:  "GRANT SELECT, INSERT, DELETE on it",
+			Asks: branches.Permanent,
+		}
 	case got.cell(ownFirst, 0) == "0":
-		return (&Error{Store: s.name, Doing: "probe store", Err: ErrPreparedDisabled}).because(branches.Permanent)
+		return &branches.Error{Store: s.name, Doing: "probe store", Err: ErrPreparedDisabled, Asks: branches.Permanent}
 	}
 	layout, err := s.layout(ctx, session, names)
 	if err != nil {
@@ -59,7 +60,7 @@ func (s *Store) probe(ctx context.Context, session *Session) error {
 		return branches.ErrNotInstalled
 	}
 	if _, err := ask(ctx, session.client(), tryPrepare); err != nil && answered(err) {
-		return (&Error{Store: s.name, Doing: "probe store", Err: errors.Join(ErrPreparedDisabled, err)}).because(branches.Permanent)
+		return &branches.Error{Store: s.name, Doing: "probe store", Err: errors.Join(ErrPreparedDisabled, err), Asks: branches.Permanent}
 	} else if err != nil {
 		return err
 	}

@@ -139,13 +139,14 @@ func (b *Branch) stageError(err error) error {
 	s := b.session.store
 	pgErr := serverError(err)
 	if pgErr != nil && pgErr.Code == codeUniqueViolation && pgErr.TableName == appliedTable && b.isOurs(pgErr.SchemaName) {
-		return (&Error{
+		return &branches.Error{
 			Store: s.name, Doing: "stage branch", Err: err,
 			Cause: "a marker of this unit stands: it was settled by another, or two stores share the table",
-		}).because(branches.Permanent)
+			Asks:  branches.Permanent,
+		}
 	}
 	if errors.Is(err, errMarkerRefused) {
-		return (&Error{Store: s.name, Doing: "stage branch", Err: err}).because(branches.Permanent)
+		return &branches.Error{Store: s.name, Doing: "stage branch", Err: err, Asks: branches.Permanent}
 	}
 	return s.explain("stage branch", err)
 }

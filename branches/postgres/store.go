@@ -157,5 +157,5 @@ func (s *Store) fail(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Store: s.name, Doing: doing, Err: err}
+	return &branches.Error{Store: s.name, Doing: doing, Err: err, Asks: classify(err)}
 }

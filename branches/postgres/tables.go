@@ -53,10 +53,11 @@ func (s *Store) knownBy(ctx context.Context, session *Session) (*tables, error) 
 	}
 	schema := got.cell(0, 0)
 	if schema == "" {
-		return nil, (&Error{
+		return nil, &branches.Error{
 			Store: s.name, Doing: "find schema", Cause: "no schema of its search_path exists",
-			Way: "name one with schema= in the URL",
-		}).because(branches.Permanent)
+			Way:  "name one with schema= in the URL",
+			Asks: branches.Permanent,
+		}
 	}
 	s.tables.CompareAndSwap(nil, newTables(schema))
 	return s.tables.Load(), nil
