@@ -84,6 +84,7 @@ type machines struct {
 	did     map[string]int
 
 	read    map[string][]journal.Record // by part
+	named   map[string]bool             // ever, by the manifest
 	ever    map[branches.TxnID]bool     // written to the journal
 	journal []journal.Record            // those that stand there
 	pushed  [3][]journal.Record         // named by the manifest, as the machine knows, and not deleted yet
@@ -132,6 +133,7 @@ func (m *machines) push(t *rapid.T) {
 	switch contended, gaveUp := errors.AsType[*archive.Contended](err); {
 	case err == nil:
 		m.pushed[i] = list
+		m.noteNamed()
 		m.did["pushed"]++
 	case gaveUp && len(contended.Unnamed) == 1:
 		m.did["contended"]++
@@ -153,7 +155,19 @@ func (m *machines) overtake(i int) {
 	if err := m.pushers[i].Push(m.test.Context(), []journal.Record{rec}); err != nil {
 		m.Fatalf("push without a fault: %v", err)
 	}
+	m.noteNamed()
 	m.did["overtaken"]++
+}
+
+// noteNamed remembers what the manifest names.
+func (m *machines) noteNamed() {
+	manifest, err := m.look.Manifest(m.test.Context())
+	if err != nil {
+		m.Fatal(err)
+	}
+	for _, part := range manifest.Parts {
+		m.named[part.Name] = true
+	}
 }
 
 // remove: a machine deletes what it has pushed, which another may have done.
@@ -195,6 +209,11 @@ func (m *machines) check(*rapid.T) {
 			delete(lost, rec.Txn)
 		}
 	}
+	for name := range m.named {
+		if !named[name] {
+			m.Fatalf("A1: the manifest does not name %s any more", name)
+		}
+	}
 	if len(lost) > 0 {
 		m.Fatalf("I6: %d records have left the journal and are not in the archive", len(lost))
 	}
@@ -222,7 +241,7 @@ func (m *machines) records(part archive.Part) []journal.Record {
 func TestModel(t *testing.T) {
 	did := map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &machines{T: rt, test: t, bucket: newMemory(), did: did, ever: map[branches.TxnID]bool{}, read: map[string][]journal.Record{}}
+		m := &machines{T: rt, test: t, bucket: newMemory(), did: did, ever: map[branches.TxnID]bool{}, read: map[string][]journal.Record{}, named: map[string]bool{}}
 		for i := range m.nodes {
 			m.nodes[i] = &faulty{Bucket: m.bucket, plan: func() fault { return none }}
 			m.pushers[i] = open(t, m.nodes[i], archive.Options{Pusher: fmt.Sprint(i), Wall: instant{}})
