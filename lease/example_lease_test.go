@@ -2,58 +2,19 @@ package lease_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/rhizodat/rhizodat-go"
-	"github.com/rhizodat/rhizodat-go/branches"
-	"github.com/rhizodat/rhizodat-go/branches/memory"
+	"github.com/rhizodat/rhizodat-go/internal/demodb"
 	"github.com/rhizodat/rhizodat-go/lease"
 )
-
-var examples int
-
-// demo is a deployment that needs no server: a store in memory, and a journal in
-// a file.
-func demo() (db *sql.DB, store *memory.Server, end func()) {
-	store = memory.NewServer()
-	examples++
-	scheme := fmt.Sprintf("demo%d", examples) // each example has a store of its own
-	rhizodat.RegisterStore(scheme, func(context.Context, string, rhizodat.StoreConfig, rhizodat.StoreEnv) (branches.Store, error) {
-		return memory.Store{Server: store}, nil
-	})
-	folder, err := os.MkdirTemp("", "rhizodat")
-	if err != nil {
-		panic(err)
-	}
-	cfg, err := rhizodat.ParseDSN("mem=" + scheme + "://memory journal=file://" + filepath.Join(folder, "journal.db"))
-	if err != nil {
-		panic(err)
-	}
-	cfg.Logger = slog.New(slog.DiscardHandler)
-	connector, err := rhizodat.NewConnector(cfg)
-	if err != nil {
-		panic(err)
-	}
-	if err := connector.Install(context.Background()); err != nil {
-		panic(err)
-	}
-	db = sql.OpenDB(connector)
-	return db, store, func() {
-		_ = db.Close()
-		_ = os.RemoveAll(folder)
-	}
-}
 
 // Two nodes, one pipeline: one runs it, the other skips its turn. And a node that
 // was paused and comes back late: its commit loses, and leaves nothing.
 func Example() {
-	db, store, end := demo()
+	db, store, end := demodb.Open()
 	defer end()
 	ctx := context.Background()
 
@@ -91,7 +52,7 @@ func Example() {
 
 // A pipeline that several nodes are configured with, and one runs at a time.
 func ExampleRunEvery() {
-	db, _, end := demo()
+	db, _, end := demodb.Open()
 	defer end()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

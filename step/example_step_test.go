@@ -4,55 +4,16 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"log/slog"
-	"os"
-	"path/filepath"
 	"sync"
 
-	"github.com/rhizodat/rhizodat-go"
-	"github.com/rhizodat/rhizodat-go/branches"
-	"github.com/rhizodat/rhizodat-go/branches/memory"
+	"github.com/rhizodat/rhizodat-go/internal/demodb"
 	"github.com/rhizodat/rhizodat-go/step"
 )
-
-var examples int
-
-// demo is a deployment that needs no server: a store in memory, and a journal in
-// a file.
-func demo() (db *sql.DB, store *memory.Server, end func()) {
-	store = memory.NewServer()
-	examples++
-	scheme := fmt.Sprintf("demo%d", examples) // each example has a store of its own
-	rhizodat.RegisterStore(scheme, func(context.Context, string, rhizodat.StoreConfig, rhizodat.StoreEnv) (branches.Store, error) {
-		return memory.Store{Server: store}, nil
-	})
-	folder, err := os.MkdirTemp("", "rhizodat")
-	if err != nil {
-		panic(err)
-	}
-	cfg, err := rhizodat.ParseDSN("mem=" + scheme + "://memory journal=file://" + filepath.Join(folder, "journal.db"))
-	if err != nil {
-		panic(err)
-	}
-	cfg.Logger = slog.New(slog.DiscardHandler)
-	connector, err := rhizodat.NewConnector(cfg)
-	if err != nil {
-		panic(err)
-	}
-	if err := connector.Install(context.Background()); err != nil {
-		panic(err)
-	}
-	db = sql.OpenDB(connector)
-	return db, store, func() {
-		_ = db.Close()
-		_ = os.RemoveAll(folder)
-	}
-}
 
 // Eight callers run one step: one of them asks the bank, and all of them get the
 // answer.
 func ExampleDo() {
-	db, _, end := demo()
+	db, _, end := demodb.Open()
 	defer end()
 	asked := 0
 	charge := func(ctx context.Context) (string, error) {
@@ -79,7 +40,7 @@ func ExampleDo() {
 
 // The effect is a transaction: it takes place exactly once.
 func ExampleDoTx() {
-	db, store, end := demo()
+	db, store, end := demodb.Open()
 	defer end()
 	ctx := context.Background()
 	book := func(ctx context.Context, tx *sql.Tx) (string, error) {

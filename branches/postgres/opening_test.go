@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,19 +59,19 @@ func TestBeginTravelsWithTheFirstStatement(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wire := &countingConn{}
+	wire := &pgtest.Wire{}
 	config.DialFunc = func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
 		wire.Conn, err = (&net.Dialer{}).DialContext(ctx, network, addr)
 		return wire, err
 	}
 	session := used(t, openStore(t, "", postgres.Options{ConnConfig: config, LockTimeout: 7 * time.Second}))
-	wire.turns.Store(0)
+	wire.Turns() // those of the opening
 	u := begin(t, session, branches.BeginOptions{Shared: true})
 	result, err := session.Exec(t.Context(), upsert, values("k", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := wire.turns.Load(); n != 1 {
+	if n := wire.Turns(); n != 1 {
 		t.Errorf("BEGIN and the first statement took %d round trips, want 1", n)
 	}
 	if n, err := result.RowsAffected(); n != 1 || err != nil {
@@ -268,24 +267,4 @@ func TestFirstStatementOnADeadSession(t *testing.T) {
 			t.Errorf("%s: %v, begun %t", query, err, u.Branch.(branches.Beginner).Begun())
 		}
 	}
-}
-
-// countingConn counts how often the client turns from writing to reading.
-type countingConn struct {
-	net.Conn
-	wrote atomic.Bool
-	turns atomic.Int64
-}
-
-func (c *countingConn) Write(p []byte) (int, error) {
-	c.wrote.Store(true)
-	return c.Conn.Write(p)
-}
-
-func (c *countingConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if n > 0 && c.wrote.Swap(false) {
-		c.turns.Add(1)
-	}
-	return n, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -125,7 +124,7 @@ func TestOneRoundTripForEachTransaction(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			wire := &countingConn{}
+			wire := &pgtest.Wire{}
 			config.DialFunc = func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
 				wire.Conn, err = (&net.Dialer{}).DialContext(ctx, network, addr)
 				return wire, err
@@ -144,47 +143,27 @@ func TestOneRoundTripForEachTransaction(t *testing.T) {
 				"S4": func() error { return s.Create(t.Context(), &journal.Record{Txn: newTxn(t)}) },
 				"S6 and S7": func() error {
 					rec := active(t, s)
-					wire.turns.Store(0)
+					wire.Turns()
 					return s.Decide(t.Context(), decision(rec))
 				},
 				"ABORTED": func() error { // its statements are new
 					if _, err := s.Abort(t.Context(), txn, journal.Unforced); err != nil {
 						return err
 					}
-					wire.turns.Store(0)
+					wire.Turns()
 					_, err := s.Abort(t.Context(), txn, journal.Unforced)
 					return err
 				},
 			} {
-				wire.turns.Store(0)
+				wire.Turns()
 				if err := call(); err != nil {
 					t.Fatal(err)
 				}
-				if n := wire.turns.Load(); n != 1 {
+				if n := wire.Turns(); n != 1 {
 					t.Errorf("%s took %d round trips, want 1", name, n)
 				}
 			}
 			s.Release()
 		})
 	}
-}
-
-// countingConn counts how often the client turns from writing to reading.
-type countingConn struct {
-	net.Conn
-	wrote atomic.Bool
-	turns atomic.Int64
-}
-
-func (c *countingConn) Write(p []byte) (int, error) {
-	c.wrote.Store(true)
-	return c.Conn.Write(p)
-}
-
-func (c *countingConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if n > 0 && c.wrote.Swap(false) {
-		c.turns.Add(1)
-	}
-	return n, err
 }
