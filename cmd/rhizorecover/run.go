@@ -31,6 +31,7 @@ func (c *runCmd) Run(s *session) error {
 		}
 	}
 	return s.open(change, func(ctx context.Context, d *deployment) error {
+		watch.registry.MustRegister(newCensus(ctx, d.journal))
 		stop, err := c.serve(ctx, s, watch)
 		if err != nil {
 			return err

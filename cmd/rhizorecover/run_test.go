@@ -13,6 +13,8 @@ import (
 	"time"
 
 	recovery "github.com/rhizodat/rhizodat-go/recover"
+
+	"github.com/rhizodat/rhizodat-go/internal/await"
 )
 
 // The daemon: it recovers, answers HTTP, and ends in order.
@@ -20,6 +22,7 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	r := installed(t, "stale_after=200ms", "commit_timeout=100ms")
 	undecided, decided := r.leave(t, false), r.leave(t, true)
+	r.cluster.Exec(t, r.journal, `INSERT INTO dat_lease (name, holder, token, fence, expires_at) VALUES ('gone', 'n', 't', 3, 0), ('free', '', 't', 1, 0)`)
 	address := freeAddress(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var errs lockedBuffer
@@ -31,11 +34,11 @@ func TestRun(t *testing.T) {
 		})
 	}()
 	defer stop()
-	eventually(t, "readyz", func() bool { code, _ := get(address, "/readyz"); return code == http.StatusOK })
-	eventually(t, "recovery", func() bool {
+	await.Until(t, "readyz", func() bool { code, _ := get(address, "/readyz"); return code == http.StatusOK })
+	await.Until(t, "recovery", func() bool {
 		return r.cluster.Int(t, r.journal, "SELECT count(*) FROM dat_journal WHERE state IN ('DONE', 'ABORTED')") == 2
 	})
-	eventually(t, "the counters", func() bool {
+	await.Until(t, "the counters", func() bool {
 		_, text := get(address, "/metrics")
 		return strings.Contains(text, "rhizodat_recovery_rolled_back_total 1\n") && strings.Contains(text, "rhizodat_recovery_rolled_forward_total 1\n")
 	})
@@ -47,6 +50,7 @@ func TestRun(t *testing.T) {
 		`rhizodat_recovery_passes_total{result="ok"}`, `rhizodat_recovery_items{kind="stuck"} 0`, `rhizodat_recovery_records{state="COMMITTED"} 0`,
 		`rhizodat_recovery_store_standing{standing="ok",store="a"} 1`, `rhizodat_recovery_store_sweeps{store="b"}`,
 		`rhizodat_recovery_store_oldest_prepared_age_seconds{store="a"}`, `rhizodat_recovery_pass_seconds_count`,
+		`rhizodat_recovery_leases{state="lapsed"} 1`, `rhizodat_recovery_leases{state="held"} 0`, `rhizodat_recovery_steps{state="claimed"} 0`,
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("/metrics lacks %s", line)
@@ -129,21 +133,6 @@ func get(address, path string) (int, string) {
 		return 0, ""
 	}
 	return answer.StatusCode, string(body)
-}
-
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("waited a minute for %s", what)
-		}
-	}
 }
 
 type lockedBuffer struct {

@@ -34,7 +34,7 @@ var errEnough = errors.New("enough")
 // Run lists steps, and changes nothing.
 func (c *stepsCmd) Run(s *session) error {
 	return s.open(nil, func(ctx context.Context, d *deployment) error {
-		lister, err := stepLister(ctx, d)
+		lister, err := stepLister(ctx, d.journal)
 		if err != nil {
 			return err
 		}
@@ -86,8 +86,8 @@ func stepState(s journal.Step) string {
 	return "claimed"
 }
 
-func stepLister(ctx context.Context, d *deployment) (journal.StepLister, error) {
-	keeps, ok := d.journal.(journal.Conditional)
+func stepLister(ctx context.Context, j journal.Journal) (journal.StepLister, error) {
+	keeps, ok := j.(journal.Conditional)
 	if !ok {
 		return nil, errKeepsNone
 	}
@@ -107,7 +107,7 @@ const stepBatch = 1000
 
 // removeSteps removes what is older than age by the journal's clock.
 func removeSteps(ctx context.Context, d *deployment, age time.Duration) (removed int, err error) {
-	lister, err := stepLister(ctx, d)
+	lister, err := stepLister(ctx, d.journal)
 	if err != nil {
 		return 0, err
 	}

@@ -11,6 +11,7 @@ package promobserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/rhizodat/rhizodat-go"
 	"github.com/rhizodat/rhizodat-go/coordinator"
 	"github.com/rhizodat/rhizodat-go/hlc"
+	"github.com/rhizodat/rhizodat-go/journal"
 )
 
 // Observer is a rhizodat.Observer. It is safe for concurrent use, and for several
@@ -29,6 +31,7 @@ type Observer struct {
 
 	commits    *prometheus.CounterVec
 	conflicts  prometheus.Counter
+	late       *prometheus.CounterVec
 	commit     *prometheus.HistogramVec
 	lockWindow prometheus.Histogram
 	steps      *prometheus.HistogramVec
@@ -48,6 +51,7 @@ type step struct {
 //
 //	rhizodat_commits_total{verdict}               ended units: committed, pending, aborted, in doubt, heuristic
 //	rhizodat_journal_conflicts_total              units of which the journal refused a write
+//	rhizodat_late_commits_total{by}               units that came too late: fenced (their lease is another's), superseded (their step is)
 //	rhizodat_commit_seconds{verdict}              from Commit to its return
 //	rhizodat_lock_window_seconds                  from the last PREPARE reply to the last COMMIT PREPARED reply
 //	rhizodat_step_seconds{step,store}             store is empty for the step as a whole
@@ -61,6 +65,9 @@ func New(registry prometheus.Registerer) (*Observer, error) {
 		conflicts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "rhizodat_journal_conflicts_total", Help: "Units of which the journal refused a write.",
 		}),
+		late: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "rhizodat_late_commits_total", Help: "Units aborted because their lease (fenced) or their step (superseded) is another's.",
+		}, []string{"by"}),
 		commit: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "rhizodat_commit_seconds", Help: "Time of a Commit, by verdict.", Buckets: buckets,
 		}, []string{"verdict"}),
@@ -74,7 +81,7 @@ func New(registry prometheus.Registerer) (*Observer, error) {
 			Name: "rhizodat_step_failures_total", Help: "Steps that ended in an error, by step and store.",
 		}, []string{"step", "store"}),
 	}
-	for _, c := range []prometheus.Collector{o.commits, o.conflicts, o.commit, o.lockWindow, o.steps, o.failures} {
+	for _, c := range []prometheus.Collector{o.commits, o.conflicts, o.late, o.commit, o.lockWindow, o.steps, o.failures} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("rhizodat: register metrics: %w", err)
 		}
@@ -104,6 +111,12 @@ func (o *Observer) Outcome(_ context.Context, e rhizodat.OutcomeEvent) {
 	o.commit.WithLabelValues(verdict).Observe(e.Took.Seconds())
 	if e.Conflict {
 		o.conflicts.Inc()
+	}
+	if fenced := (*journal.Fenced)(nil); errors.As(e.Err, &fenced) {
+		o.late.WithLabelValues("fenced").Inc()
+	}
+	if superseded := (*journal.Superseded)(nil); errors.As(e.Err, &superseded) {
+		o.late.WithLabelValues("superseded").Inc()
 	}
 	if e.LockWindow > 0 {
 		o.lockWindow.Observe(e.LockWindow.Seconds())

@@ -1,7 +1,9 @@
 package promobserver_test
 
 import (
+	"context"
 	"database/sql"
+	"errors"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/rhizodat/rhizodat-go"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
+	"github.com/rhizodat/rhizodat-go/lease"
 	"github.com/rhizodat/rhizodat-go/observers/promobserver"
 )
 
@@ -40,8 +43,8 @@ func TestObserver(t *testing.T) {
 		t.Fatal(err)
 	}
 	db := sql.OpenDB(connector)
-	commit := func(id, n int) error {
-		tx, err := db.BeginTx(t.Context(), nil)
+	commitUnder := func(ctx context.Context, id, n int) error {
+		tx, err := db.BeginTx(ctx, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,11 +55,22 @@ func TestObserver(t *testing.T) {
 		}
 		return tx.Commit()
 	}
+	commit := func(id, n int) error { return commitUnder(t.Context(), id, n) }
 	if err := commit(1, 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := commit(2, 7); err == nil {
 		t.Fatal("a dangling reference was committed")
+	}
+	first, err := lease.Acquire(t.Context(), db, "p", lease.WithHolder("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lease.Acquire(t.Context(), db, "p", lease.WithHolder("a")); err != nil {
+		t.Fatal(err)
+	}
+	if fenced := (*lease.Fenced)(nil); !errors.As(commitUnder(rhizodat.WithLease(t.Context(), first), 3, 3), &fenced) {
+		t.Error("a late commit was not fenced")
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
@@ -86,13 +100,14 @@ func TestObserver(t *testing.T) {
 		}
 	}
 	for key, want := range map[string]float64{
-		"rhizodat_commits_total committed": 1, "rhizodat_commits_total aborted": 1,
-		"rhizodat_lock_window_seconds":     1,
-		"rhizodat_step_seconds S7 ":        1,
-		"rhizodat_step_seconds S8 a":       1,
-		"rhizodat_step_seconds S5 b":       2,
-		"rhizodat_step_seconds S10 ":       1,
-		"rhizodat_journal_conflicts_total": 0,
+		"rhizodat_commits_total committed": 1, "rhizodat_commits_total aborted": 2,
+		"rhizodat_lock_window_seconds":       1,
+		"rhizodat_step_seconds S7 ":          2,
+		"rhizodat_step_seconds S8 a":         1,
+		"rhizodat_step_seconds S5 b":         3,
+		"rhizodat_step_seconds S10 ":         1,
+		"rhizodat_journal_conflicts_total":   1, // by the fence
+		"rhizodat_late_commits_total fenced": 1,
 	} {
 		if values[key] != want {
 			t.Errorf("%s is %v, want %v (of %v)", key, values[key], want, values)
