@@ -2,10 +2,6 @@ package drevo_test
 
 import (
 	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/neo4j/neo4j-go-driver/v5/neo4j/config"
@@ -13,7 +9,6 @@ import (
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/branches/drevo"
 	"github.com/rhizodat/rhizodat-go/internal/drevotest"
-	"github.com/rhizodat/rhizodat-go/internal/guard"
 )
 
 // onePerPool makes the next unit run on the connection of the last one.
@@ -85,48 +80,4 @@ func TestRenewedPool(t *testing.T) {
 		t.Errorf("Commit on the new pool = %v", err)
 	}
 	wantCount(t, g, "A", 2)
-}
-
-// proofs are the tests that catch a guard that is taken out.
-var proofs = []struct {
-	guard guard.Name
-	test  string
-}{
-	{guard.Between, "^TestNothingBetweenPrepareAndCommit$"},
-	{guard.Log, "^TestRefusedPrepareIsPreparedAfterRestart$"},
-	{guard.Log, "^TestLimitedLogAtPrepare$"},
-	{guard.Exists, "^TestHeuristicByOperator$"},
-	{guard.Marker, "^TestCommitLost$"},
-	{guard.Outdated, "^TestSettleMeetsWriters$"},
-}
-
-// TestGuardsAreNeeded runs this package's tests with one guard taken out: each
-// must be caught by the test that is there for it.
-func TestGuardsAreNeeded(t *testing.T) {
-	drevotest.Server(t) // skips where there is none
-	binary := filepath.Join(t.TempDir(), "guards.test")
-	build := exec.CommandContext(t.Context(), "go", "test", "-tags", "rhizodat_guards", "-c", "-o", binary, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	for _, p := range proofs {
-		t.Run(string(p.guard)+" "+strings.Trim(p.test, "^$"), func(t *testing.T) {
-			for _, off := range []guard.Name{"", p.guard} {
-				rounds := "1"
-				if off != "" {
-					rounds = "20" // at most: a race does not come every time
-				}
-				run := exec.CommandContext(t.Context(), binary, "-test.run="+p.test, "-test.timeout=2m", "-test.count="+rounds, "-test.failfast")
-				run.Env = append(os.Environ(), "RHIZODAT_GUARD_OFF="+string(off))
-				out, err := run.CombinedOutput()
-				switch {
-				case off == "" && (err != nil || strings.Contains(string(out), "no tests to run")):
-					t.Fatalf("with every guard in: %v\n%s", err, out)
-				case off != "" && (err == nil || !strings.Contains(string(out), "--- FAIL")):
-					t.Errorf("guard %s was taken out and nothing noticed: %v\n%s", off, err, out)
-				}
-			}
-			t.Logf("figure drevo_guard_%s caught caught %s", p.guard, map[bool]string{true: "short", false: "ok"}[t.Failed()])
-		})
-	}
 }
