@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rhizodat/rhizodat-go"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 	"github.com/rhizodat/rhizodat-go/journal"
 	"github.com/rhizodat/rhizodat-go/lease"
@@ -153,6 +154,51 @@ func TestLeaseWithOneStore(t *testing.T) {
 	}
 }
 
+// Also where the lease's row is in the store's own database a transaction of one
+// branch is decided by the journal: the store's session and the journal's may be led
+// to two servers, a primary and its copy, that say the same of themselves.
+func TestLeaseInTheStoresDatabase(t *testing.T) {
+	cluster := pgtest.Server(t)
+	url := cluster.Database(t, "one")
+	cluster.Exec(t, pgtest.Name(url), `CREATE TABLE item (id int PRIMARY KEY)`)
+	dsn := "pg=" + url + " journal=" + url
+	if err := connector(t, dsn, nil).Install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	db := openDSN(t, dsn)
+	for i, level := range []sql.IsolationLevel{sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable} {
+		first := acquire(t, db, "p", lease.Fence(2*i+1), lease.WithHolder("a"))
+		insert := func(l *lease.Lease, id int) *sql.Tx {
+			t.Helper()
+			tx, err := db.BeginTx(rhizodat.WithLease(t.Context(), l), &sql.TxOptions{Isolation: level})
+			if err != nil {
+				t.Fatal(err)
+			}
+			exec(t, tx, "INSERT INTO item VALUES ($1)", id)
+			return tx
+		}
+		late := insert(first, -1)
+		second := acquire(t, db, "p", lease.Fence(2*i+2), lease.WithHolder("a"))
+		good := insert(second, i)
+		expectFenced(t, late.Commit(), first.Fence(), second.Fence())
+		if err := good.Commit(); err != nil {
+			t.Errorf("%s: %v", level, err)
+		}
+		if err := second.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := strings.Join(cluster.Strings(t, pgtest.Name(url), `SELECT id::text FROM item ORDER BY id`), " "); got != "0 1 2" {
+		t.Errorf("items %q, want 0 1 2", got)
+	}
+	if got := strings.Join(cluster.Strings(t, pgtest.Name(url), `SELECT state || '=' || count(*) FROM dat_journal GROUP BY state ORDER BY state`), " "); got != "ABORTED=3 DONE=3" {
+		t.Errorf("records %q, want ABORTED=3 DONE=3", got)
+	}
+	if left := cluster.Prepared(t, pgtest.Name(url)); len(left) > 0 {
+		t.Errorf("left prepared: %v", left)
+	}
+}
+
 // A fence says nothing in another journal.
 func TestLeaseOfAnotherJournal(t *testing.T) {
 	r, other := newRig(t), newRig(t)
@@ -193,7 +239,7 @@ func TestStoppedHolder(t *testing.T) {
 	}
 	db := r.open(t)
 	var l *lease.Lease
-	eventually(t, func() (ok bool) {
+	await.UntilSaid(t, func() (ok bool) {
 		var err error
 		l, err = lease.Acquire(t.Context(), db, "p")
 		return err == nil
@@ -309,7 +355,7 @@ func TestLeaseEndsWithItsPool(t *testing.T) {
 		t.Errorf("the lease ended by %v", cause)
 	}
 	other := r.open(t)
-	eventually(t, func() bool {
+	await.UntilSaid(t, func() bool {
 		next, err := lease.Acquire(t.Context(), other, "p", lease.WithTTL(time.Second))
 		return err == nil && next.Fence() == 2
 	}, func() string { return "nobody else got it" })
