@@ -11,6 +11,7 @@ import (
 
 	"github.com/rhizodat/rhizodat-go"
 	"github.com/rhizodat/rhizodat-go/branches/postgres"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 	"github.com/rhizodat/rhizodat-go/internal/sqltext"
 )
@@ -225,7 +226,7 @@ func TestCommitAfterContextEnded(t *testing.T) {
 	if !errors.Is(err, sql.ErrTxDone) && !errors.Is(err, context.Canceled) {
 		t.Errorf("commit: %v, want database/sql's own error", err)
 	}
-	eventually(t, func() bool { return h.Outcome().Verdict == rhizodat.VerdictAborted },
+	await.UntilSaid(t, func() bool { return h.Outcome().Verdict == rhizodat.VerdictAborted },
 		func() string { return "the handle does not say aborted: " + h.Outcome().Verdict.String() })
 	r.want(t, "", "")
 }

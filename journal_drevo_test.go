@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rhizodat/rhizodat-go"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/drevotest"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 	"github.com/rhizodat/rhizodat-go/journal"
@@ -43,7 +44,7 @@ func newGraphed(t *testing.T, drevo *drevotest.Cluster, options ...string) *grap
 func (g *graphed) states(t *testing.T, label, want string) {
 	t.Helper()
 	var got string
-	eventually(t, func() bool {
+	await.UntilSaid(t, func() bool {
 		var counts []string
 		for _, row := range g.graph.Rows(t, "MATCH (j:"+label+") RETURN j.state AS state, count(j) AS n ORDER BY state", nil) {
 			counts = append(counts, fmt.Sprintf("%v=%v", row[0], row[1]))

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rhizodat/rhizodat-go"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 )
 
@@ -93,27 +93,11 @@ func (r *rig) want(t *testing.T, a, b string) {
 func (r *rig) states(t *testing.T, want string) {
 	t.Helper()
 	var got string
-	eventually(t, func() bool {
+	await.UntilSaid(t, func() bool {
 		got = strings.Join(r.cluster.Strings(t, pgtest.Name(r.journal),
 			`SELECT state || '=' || count(*) FROM dat_journal GROUP BY state ORDER BY state`), " ")
 		return got == want
 	}, func() string { return fmt.Sprintf("journal holds %q, want %q", got, want) })
-}
-
-// eventually polls a condition that another process brings about.
-func eventually(t *testing.T, ok func() bool, why func() string) {
-	t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-deadline.C:
-			t.Fatal(why())
-		case <-tick.C:
-		}
-	}
 }
 
 func begin(t *testing.T, ctx context.Context, db *sql.DB) *sql.Tx { //nolint:revive // t first

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rhizodat/rhizodat-go"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 )
 
 // Tools that wrap drivers open a pool without a DSN to get hold of the driver.
@@ -52,7 +53,7 @@ func TestDriverOpenClosesItsConnector(t *testing.T) {
 	if err := made.Close(); err != nil {
 		t.Error(err)
 	}
-	eventually(t, func() bool { return backends() == before }, func() string { return fmt.Sprint(backends()-before, " connections left") })
+	await.UntilSaid(t, func() bool { return backends() == before }, func() string { return fmt.Sprint(backends()-before, " connections left") })
 }
 
 // A text with a trace's id comes once, and must not push others out of pgx's

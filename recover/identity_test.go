@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 	recovery "github.com/rhizodat/rhizodat-go/recover"
 )
@@ -134,7 +135,7 @@ func copyJournal(t *testing.T, c *pgtest.Cluster, from, to string) {
 	t.Helper()
 	c.Disconnect(t, from) // a template must not be in use
 	c.Exec(t, "", fmt.Sprintf("DROP DATABASE %s WITH (FORCE)", pgtest.Name(to)))
-	until(t, "the journal's sessions to end", func() bool { return c.Backends(t, from) == 0 })
+	await.Until(t, "the journal's sessions to end", func() bool { return c.Backends(t, from) == 0 })
 	c.Exec(t, "", fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", pgtest.Name(to), pgtest.Name(from)))
 }
 
@@ -219,7 +220,7 @@ func TestJournalSetBackWhileWorkersRun(t *testing.T) {
 	defer workers.Wait()
 	defer stop()
 	c.Exec(t, a.journal, "UPDATE dat_store SET sweeps = sweeps - 10")
-	until(t, "each worker to see it", func() bool { // a pass that had begun may end
+	await.Until(t, "each worker to see it", func() bool { // a pass that had begun may end
 		return !slices.ContainsFunc(seen, func(l *lastReport) bool { return !l.refused.Load() })
 	})
 	counters := func() string {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 	"github.com/rhizodat/rhizodat-go/journal"
 	recovery "github.com/rhizodat/rhizodat-go/recover"
@@ -133,7 +134,7 @@ func TestWatchedRecordIsTakenAfterStaleAfter(t *testing.T) {
 	u := d.abandon(t, atPrepared)
 	w := d.worker(t, func(c *recovery.Config) { c.StaleAfter, c.MaxClockDrift = 200*time.Millisecond, time.Hour })
 	began := time.Now()
-	until(t, "the record to be taken", func() bool {
+	await.Until(t, "the record to be taken", func() bool {
 		r, err := w.Once(t.Context())
 		if err != nil {
 			t.Fatal(err)

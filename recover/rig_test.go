@@ -1,7 +1,6 @@
 package recovery_test
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -313,22 +312,6 @@ func figure(t *testing.T, name string, value any, goal string, ok bool) {
 		t.Errorf("figure %s is %v, goal %s", name, value, goal)
 	}
 	fmt.Printf("figure %s %v %s %s\n", name, value, goal, word)
-}
-
-// until polls a condition, and fails the test after a minute.
-func until(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("waited a minute for: %s", what)
-		}
-	}
 }
 
 // textOf finds what a report says of a kind.

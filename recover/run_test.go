@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/journal"
 	recovery "github.com/rhizodat/rhizodat-go/recover"
 )
@@ -47,7 +48,7 @@ func TestRunPassesAndCompacts(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- worker.Run(ctx) }()
 	reach := func(state journal.State) {
-		until(t, "the record to be "+state.String(), func() bool {
+		await.Until(t, "the record to be "+state.String(), func() bool {
 			if err := w.wall.AwaitSleepers(t.Context(), 1); err != nil {
 				t.Fatal(err)
 			}

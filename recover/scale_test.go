@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 	recovery "github.com/rhizodat/rhizodat-go/recover"
 )
@@ -118,7 +119,7 @@ func TestStoreDownAndUpAgain(t *testing.T) {
 		}
 	}()
 	defer func() { stop(); <-running }()
-	until(t, "passes over a store that is down", func() bool { return reports.Load() > 20 })
+	await.Until(t, "passes over a store that is down", func() bool { return reports.Load() > 20 })
 	if r := last.Load(); r.ExitCode() != recovery.ExitWorkLeft || r.Stores[1].Standing != recovery.StandingDown || r.Pending == 0 {
 		t.Errorf("exit %d, store %s, pending %d; want 3, down, some", r.ExitCode(), r.Stores[1].Standing, r.Pending)
 	}
@@ -129,7 +130,7 @@ func TestStoreDownAndUpAgain(t *testing.T) {
 		t.Errorf("%d warnings that the store is down, want 1", n)
 	}
 	other.Start(t)
-	until(t, "the record to be DONE", func() bool { return d.state(t, u.txn) == "DONE" })
+	await.Until(t, "the record to be DONE", func() bool { return d.state(t, u.txn) == "DONE" })
 	if n := log.count("store is back"); n != 1 {
 		t.Errorf("%d lines that the store is back, want 1", n)
 	}
@@ -165,7 +166,7 @@ func TestJournalDownAndUpAgain(t *testing.T) {
 		t.Errorf("%d branches prepared, want 2", n)
 	}
 	other.Start(t)
-	until(t, "a pass", func() bool { _, err := w.Once(t.Context()); return err == nil })
+	await.Until(t, "a pass", func() bool { _, err := w.Once(t.Context()); return err == nil })
 	for _, name := range []string{"a", "b"} {
 		if d.rowsIn(t, name, u) != 1 {
 			t.Errorf("store %s lacks the unit", name)

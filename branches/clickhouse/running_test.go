@@ -8,6 +8,7 @@ import (
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/branches/clickhouse"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/chtest"
 )
 
@@ -23,21 +24,10 @@ func (p place) attempt(t *testing.T, table string, ref branches.Ref, n int) (don
 			p.database, table, ref.Txn, int64(txTime), n))
 		ended <- err
 	}()
-	until(t, "some rows of a running insert", func() bool {
+	await.Until(t, "some rows of a running insert", func() bool {
 		return p.cluster.Int(t, "SELECT count() FROM "+p.database+"."+table+" WHERE dat_txn='"+ref.Txn.String()+"'") >= 3
 	})
 	return ended
-}
-
-func until(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(time.Minute); !f(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("not so after a minute: %s", what)
-		}
-	}
 }
 
 // An attempt that runs is waited for: its rows are all there in the end, and
@@ -179,7 +169,7 @@ func TestInsertOutlivesItsCalls(t *testing.T) {
 			store := p.open(t, protocol, clickhouse.Options{})
 			ref := p.staged(t, store, "r", 30)
 			calls := 0
-			until(t, "finished", func() bool {
+			await.Until(t, "finished", func() bool {
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 				defer cancel()
 				calls++

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/branches/drevo"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/drevotest"
 )
 
@@ -153,7 +154,7 @@ func TestCommitLost(t *testing.T) {
 func TestHeuristicTimeout(t *testing.T) {
 	cluster, g, store := faulty(t, "--prepared-timeout", "0.2", "--tick", "0.02")
 	u := prepared(t, store, "A")
-	until(t, "drevo has rolled it back", func() bool { return len(g.Prepared(t)) == 0 })
+	await.Until(t, "drevo has rolled it back", func() bool { return len(g.Prepared(t)) == 0 })
 	wantHeuristic(t, store.Finish(t.Context(), u.ref()), false)
 	cluster.Restart(t)
 	wantHeuristic(t, store.Finish(t.Context(), u.ref()), false)
@@ -203,7 +204,7 @@ func TestPrepareCutShort(t *testing.T) {
 	if session.Usable() {
 		t.Error("the session says that it is usable")
 	}
-	until(t, "it is over", func() bool {
+	await.Until(t, "it is over", func() bool {
 		if err := store.Abort(t.Context(), u.ref()); err != nil {
 			t.Error(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/branches/drevo"
 	"github.com/rhizodat/rhizodat-go/hlc"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/drevotest"
 )
 
@@ -36,7 +37,7 @@ func TestKilledAtRandom(t *testing.T) {
 		})
 	}
 	for n := range kills {
-		until(t, "units took effect since the last kill", func() bool { return w.done.Load() >= int64(between*(n+1)) })
+		await.Until(t, "units took effect since the last kill", func() bool { return w.done.Load() >= int64(between*(n+1)) })
 		cluster.Restart(t)
 	}
 	over.Store(true)

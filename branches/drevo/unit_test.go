@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"testing"
-	"time"
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/branches/drevo"
@@ -170,16 +169,5 @@ func query(t *testing.T, session branches.Session, text string, args ...driver.N
 			t.Fatalf("%s: %v", text, err)
 		}
 		all = append(all, row)
-	}
-}
-
-func until(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(30 * time.Second); !f(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("not so after 30 s: %s", what)
-		}
 	}
 }

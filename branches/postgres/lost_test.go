@@ -9,6 +9,7 @@ import (
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/branches/postgres"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/cutproxy"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 )
@@ -45,7 +46,7 @@ func TestLostPrepare(t *testing.T) {
 			if session.Usable() {
 				t.Error("a session with an I/O error says that it is usable")
 			}
-			eventually(t, func() bool { return len(p.cluster.Prepared(t, p.dsn)) == cut.left })
+			await.Until(t, "only what was to be prepared is", func() bool { return len(p.cluster.Prepared(t, p.dsn)) == cut.left })
 			if err := store.Abort(t.Context(), u.ref()); err != nil {
 				t.Error(err)
 			}
@@ -103,7 +104,7 @@ func TestLostCommit(t *testing.T) {
 				t.Errorf("Commit = %v, want an unknown outcome", err)
 			}
 			if row.rows > 0 {
-				eventually(t, func() bool { return p.rows() == row.rows })
+				await.Until(t, "the rows are there", func() bool { return p.rows() == row.rows })
 			}
 			got, err := p.open(postgres.Options{}).Settle(t.Context(), u.txn)
 			if err != nil || got != row.want || p.rows() != row.rows {
@@ -144,7 +145,7 @@ func TestSettleBesideBusyBackend(t *testing.T) {
 	if _, err := gate.Exec(t.Context(), "SELECT pg_advisory_unlock(99)", nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { // the late backend is gone
+	await.Until(t, "the late backend is gone", func() bool {
 		return p.cluster.Int(t, p.dsn, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 99") == 0
 	})
 	if n := p.rows(); n != 0 || fate(t.Context(), t, p.open(postgres.Options{}), u.txn) != branches.FateNever {
@@ -189,7 +190,7 @@ func TestEndNotSent(t *testing.T) {
 		if err := end(ended); err == nil || branches.IsUnknown(err) || errors.Is(err, driver.ErrBadConn) {
 			t.Errorf("end under an ended context (prepare %t) = %v, want a known failure", prepare, err)
 		}
-		eventually(t, func() bool {
+		await.Until(t, "nobody else is in a transaction", func() bool {
 			return p.cluster.Int(t, p.dsn, "SELECT count(*) FROM pg_locks WHERE locktype = 'transactionid' AND pid <> pg_backend_pid()") == 0
 		})
 		if p.rows() != 0 || len(p.cluster.Prepared(t, p.dsn)) != 0 {

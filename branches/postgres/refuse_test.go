@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"context"
 	"errors"
 	"net"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/branches/postgres"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 )
 
@@ -208,12 +208,12 @@ func TestUnsynchronisedPrepare(t *testing.T) {
 	p.cluster.Exec(t, "", "SELECT pg_reload_conf()")
 	// The session's backend reads its configuration at its next statement; a
 	// fresh one has it when it answers so.
-	eventually(t, func() bool {
+	await.Until(t, "the configuration is read", func() bool {
 		return p.cluster.Strings(t, p.dsn, "SHOW synchronous_standby_names")[0] == "nobody"
 	})
 	answer := make(chan error, 1)
 	go func() { answer <- u.Prepare(t.Context(), u.gid) }()
-	eventually(t, func() bool {
+	await.Until(t, "a backend that waits for the standby is cancelled", func() bool {
 		return p.cluster.Int(t, p.dsn, "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") > 0
 	})
 	if err := <-answer; !branches.IsUnknown(err) || branches.Classify(store, err) == branches.Permanent {
@@ -242,16 +242,4 @@ func (p place) finding(store *postgres.Store, check string) branches.Finding {
 	}
 	p.t.Fatalf("no finding on %s", check)
 	return branches.Finding{}
-}
-
-// eventually waits for a condition that another process brings about.
-func eventually(t *testing.T, ok func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for !ok() {
-		if ctx.Err() != nil {
-			t.Fatal("it has not come about")
-		}
-	}
 }

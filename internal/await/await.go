@@ -15,16 +15,16 @@ const patience = time.Minute
 // says in the failure what was waited for. It is for the test's own goroutine.
 func Until(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
-	UntilSaid(tb, func() string { return what }, holds)
+	UntilSaid(tb, holds, func() string { return what })
 }
 
 // UntilSaid is Until with words that are made when it fails, of what was seen last.
-func UntilSaid(tb testing.TB, what func() string, holds func() bool) {
+func UntilSaid(tb testing.TB, holds func() bool, what func() string) {
 	tb.Helper()
-	within(tb, patience, what, holds)
+	within(tb, patience, holds, what)
 }
 
-func within(tb testing.TB, bound time.Duration, what func() string, holds func() bool) {
+func within(tb testing.TB, bound time.Duration, holds func() bool, what func() string) {
 	tb.Helper()
 	deadline := time.NewTimer(bound)
 	defer deadline.Stop()

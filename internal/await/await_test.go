@@ -25,8 +25,8 @@ func TestInVain(t *testing.T) {
 	p, looks, done := &probe{TB: t}, 0, make(chan struct{})
 	go func() {
 		defer close(done)
-		within(p, 20*time.Millisecond, func() string { return fmt.Sprintf("%t after looking", looks > 1) },
-			func() bool { looks++; return false })
+		within(p, 20*time.Millisecond, func() bool { looks++; return false },
+			func() string { return fmt.Sprintf("%t after looking", looks > 1) })
 	}()
 	<-done
 	if want := "not so after 20ms: true after looking"; p.said != want {

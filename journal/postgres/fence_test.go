@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 	"github.com/rhizodat/rhizodat-go/journal"
 )
@@ -36,7 +37,7 @@ func gate(t *testing.T, cluster *pgtest.Cluster, dsn, table string) (open func()
 // waiting waits until n backends wait for a lock of the given kind.
 func waiting(t *testing.T, cluster *pgtest.Cluster, dsn, kind string) {
 	t.Helper()
-	eventually(t, "a backend waits for "+kind, func() bool {
+	await.Until(t, "a backend waits for "+kind, func() bool {
 		return cluster.Int(t, dsn, `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = '`+kind+`'`) == 1
 	})
@@ -244,7 +245,7 @@ func TestCrashKeepsFences(t *testing.T) {
 		t.Helper()
 		cluster.Kill(t)
 		cluster.Start(t)
-		eventually(t, "the journal answers", func() bool {
+		await.Until(t, "the journal answers", func() bool {
 			_, err := l.List(t.Context())
 			return err == nil
 		})

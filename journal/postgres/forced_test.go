@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 	"github.com/rhizodat/rhizodat-go/journal"
 	"github.com/rhizodat/rhizodat-go/journal/postgres"
@@ -190,7 +191,7 @@ func TestUnconfirmedByTheStandby(t *testing.T) {
 
 func cancelSyncWait(t *testing.T, cluster *pgtest.Cluster) {
 	t.Helper()
-	eventually(t, "S7 waits for the standby", func() bool {
+	await.Until(t, "S7 waits for the standby", func() bool {
 		return len(cluster.Strings(t, "", `SELECT pg_cancel_backend(pid)::text FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)) == 1
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/cutproxy"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 	"github.com/rhizodat/rhizodat-go/journal"
@@ -162,7 +163,7 @@ func TestAbortWaitsForALostBackend(t *testing.T) {
 				state, err := s.Abort(t.Context(), txn, journal.Forced)
 				answered <- answer{state, err}
 			}()
-			eventually(t, "Abort waits for the lost backend", func() bool {
+			await.Until(t, "Abort waits for the lost backend", func() bool {
 				return cluster.Int(t, dsn, `SELECT count(*) FROM pg_stat_activity
 					WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 1
 			})

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 	"github.com/rhizodat/rhizodat-go/journal"
 	"github.com/rhizodat/rhizodat-go/journal/postgres"
@@ -156,7 +157,7 @@ func TestOptions(t *testing.T) {
 	if err := j.Harden(t.Context()); !errors.Is(err, refused) {
 		t.Errorf("Harden: %v, want AfterConnect's error", err)
 	}
-	eventually(t, "the connection that AfterConnect refused is closed", func() bool { return cluster.Backends(t, dsn) <= 1 })
+	await.Until(t, "the connection that AfterConnect refused is closed", func() bool { return cluster.Backends(t, dsn) <= 1 })
 }
 
 func TestClassify(t *testing.T) {

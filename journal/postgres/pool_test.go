@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/rhizodat/rhizodat-go/hlc"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 	"github.com/rhizodat/rhizodat-go/journal"
 	"github.com/rhizodat/rhizodat-go/journal/postgres"
@@ -85,7 +86,7 @@ func TestConnectionsAreGivenBack(t *testing.T) {
 		active(t, s)
 		s.Release()
 	}
-	eventually(t, "idle connections are closed", func() bool { return cluster.Backends(t, dsn) == 1 })
+	await.Until(t, "idle connections are closed", func() bool { return cluster.Backends(t, dsn) == 1 })
 
 	// An error at every step leaks neither a place nor a connection.
 	for range 50 {
@@ -112,7 +113,7 @@ func TestConnectionsAreGivenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	held.Release()
-	eventually(t, "all connections are closed", func() bool { return cluster.Backends(t, dsn) == 0 })
+	await.Until(t, "all connections are closed", func() bool { return cluster.Backends(t, dsn) == 0 })
 }
 
 // One transaction of the journal is one round trip.

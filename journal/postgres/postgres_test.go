@@ -144,13 +144,3 @@ func expectState(tb testing.TB, s journal.Session, txn branches.TxnID, want jour
 		tb.Fatalf("record is %q, %v, want %s", rec.State, err, want)
 	}
 }
-
-// eventually polls; the state it waits for is another process's.
-func eventually(tb testing.TB, what string, holds func() bool) {
-	tb.Helper()
-	for give := time.Now().Add(30 * time.Second); !holds(); {
-		if time.Now().After(give) {
-			tb.Fatalf("waited in vain: %s", what)
-		}
-	}
-}

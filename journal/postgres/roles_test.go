@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/internal/await"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 	"github.com/rhizodat/rhizodat-go/journal"
 	"github.com/rhizodat/rhizodat-go/journal/postgres"
@@ -95,7 +96,7 @@ func TestWaitingWriterSeesWhatWasCommitted(t *testing.T) {
 	other := lostBackend(t, dsn, `UPDATE dat_journal SET state = 'ABORTED' WHERE dat_txn = $1`, rec.Txn)
 	decided := make(chan error, 1)
 	go func() { decided <- s.Decide(t.Context(), decision(rec)) }()
-	eventually(t, "Decide waits for the row", func() bool {
+	await.Until(t, "Decide waits for the row", func() bool {
 		return cluster.Int(t, dsn, `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 1
 	})
@@ -238,7 +239,7 @@ func TestFence(t *testing.T) {
 	late := journal.Record{Txn: newTxn(t), TxTime: rec.TxTime}
 	created := make(chan error, 1)
 	go func() { created <- s.Create(t.Context(), &late) }()
-	eventually(t, "S4 waits for the reader", func() bool {
+	await.Until(t, "S4 waits for the reader", func() bool {
 		return cluster.Int(t, dsn, `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`) == 1
 	})
 	if _, err := reader.Exec(t.Context(), "SELECT setval('dat_fence', $1)", int64(lateFence)); err != nil {

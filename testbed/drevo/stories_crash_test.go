@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/neo4j/neo4j-go-driver/v5/neo4j"
+
+	"github.com/rhizodat/rhizodat-go/internal/await"
 )
 
 func crashStories() []telling {
@@ -77,7 +79,7 @@ func crashStories() []telling {
 			d := r.open()
 			d.prepared("old", "CREATE (:A)")
 			t.eq("young", d.gids(), []string{"old"})
-			t.until("rolled back", func() bool { return len(d.gids()) == 0 })
+			await.Until(t, "rolled back", func() bool { return len(d.gids()) == 0 })
 			t.fails("late commit", d.resolve("commitPrepared", "old"), semantic, "heuristically", false)
 			r.kill()
 			r = t.start()
@@ -86,10 +88,10 @@ func crashStories() []telling {
 			d.prepared("older", "CREATE (:A)")
 			r.kill()
 			killed := time.Now()
-			t.until("it is over age", func() bool { return time.Since(killed) > 250*time.Millisecond })
+			await.Until(t, "it is over age", func() bool { return time.Since(killed) > 250*time.Millisecond })
 			r = t.start("--prepared-timeout", "0.2", "--tick", "10")
 			d = r.open()
-			t.until("rolled back at once", func() bool { return len(d.gids()) == 0 })
+			await.Until(t, "rolled back at once", func() bool { return len(d.gids()) == 0 })
 			t.fails("over age at start", d.resolve("commitPrepared", "older"), semantic, "heuristically", false)
 			t.must(d.resolve("rollbackPrepared", "older"), "rollback agrees")
 		}},

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -64,17 +63,6 @@ func (t *story) eq(what string, got, want any) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s: (-want +got)\n%s", what, diff)
-	}
-}
-
-func (t *story) until(what string, f func() bool) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(20 * time.Second); !f(); <-tick.C {
-		if time.Now().After(end) {
-			t.Fatalf("not so after 20 s: %s", what)
-		}
 	}
 }
 
