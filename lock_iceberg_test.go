@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	"github.com/rhizodat/rhizodat-go"
 	"github.com/rhizodat/rhizodat-go/branches/iceberg"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
+	"github.com/rhizodat/rhizodat-go/journal"
 	"github.com/rhizodat/rhizodat-go/lease"
 )
 
@@ -129,6 +132,42 @@ func TestHolderOfTableDies(t *testing.T) {
 		t.Errorf("fence and holder of the lock: %q, want 3 and none", state)
 	}
 	m.want(t, "", "1 2")
+}
+
+// A table whose name is too long for a lease is locked under its hash.
+func TestTableOfALongName(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("d", 200))
+	dsn := "lake=iceberg+sqlite://" + dir + "/catalog.db?warehouse=file://" + dir + "/wh&namespace=erp journal=file://" + dir + "/journal.db"
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := connector(t, dsn, nil).Install(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	db := openDSN(t, dsn)
+	for _, text := range []string{"CREATE TABLE history (account int)", "INSERT INTO history VALUES (1)"} {
+		if _, err := db.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j, err := journal.Of(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leases, err := j.(journal.Conditional).Leases(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := leases.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := slices.ContainsFunc(list, func(l journal.Lease) bool {
+		return strings.HasPrefix(l.Name, "iceberg:sha256-") && len(l.Name) == len("iceberg:sha256-")+64 && l.Fence == 1 && l.Lapsed
+	})
+	if !found {
+		t.Errorf("leases %+v", list)
+	}
 }
 
 // A commit of one branch needs no journal, and one that is down costs it its lock
