@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/rhizodat/rhizodat-go/testbed/interop/canon"
@@ -13,8 +14,8 @@ import (
 // expected rows after which there must be none.
 type allowance struct {
 	peer, doing string
-	tables      string // patterns of path.Match
-	says        string
+	tables      string   // patterns of path.Match
+	says        []string // one of them
 	mend        func(canon.Row)
 	reason      string
 
@@ -23,8 +24,11 @@ type allowance struct {
 
 // What is done with a table.
 const (
-	reads  = "reads"  // ours
-	writes = "writes" // and we read it
+	reads   = "reads"   // ours
+	writes  = "writes"  // and we read it
+	rereads = "rereads" // its own, when we have deleted from it
+	filters = "filters" // ours, by each value
+	parts   = "parts"   // of ours: partition values against its own transforms
 )
 
 // allowances of this run: each is counted.
@@ -35,20 +39,48 @@ func allowances() []*allowance {
 			reason: "PyIceberg 0.12.0 reads a NULL list or map whose elements are structs as an empty one; pyarrow reads the same file right",
 		},
 		{
-			peer: "py", doing: reads, tables: "tsn_identity_v3 tzn_identity_v3", says: "'logicalType': 'timestamp-nanos'",
+			peer: "py", doing: reads, tables: "tsn_identity_v3 tzn_identity_v3", says: []string{"'logicalType': 'timestamp-nanos'"},
 			reason: "PyIceberg 0.12.0 has no Avro timestamp-nanos, the type of such a partition in a manifest",
 		},
 		{
-			peer: "java", doing: reads, tables: "tsn_identity_v3", says: "java.lang.Long cannot be cast to class java.time.LocalDateTime",
+			peer: "java", doing: reads, tables: "tsn_identity_v3", says: []string{"java.lang.Long cannot be cast to class java.time.LocalDateTime"},
 			reason: "Java 1.12.0's generic reader puts the partition's number where it wants a time",
 		},
 		{
-			peer: "java", doing: reads, tables: "tzn_identity_v3", says: "java.lang.Long cannot be cast to class java.time.OffsetDateTime",
+			peer: "java", doing: reads, tables: "tzn_identity_v3", says: []string{"java.lang.Long cannot be cast to class java.time.OffsetDateTime"},
 			reason: "Java 1.12.0's generic reader puts the partition's number where it wants a time",
 		},
 		{
-			peer: "java", doing: reads, tables: "fix_identity_v*", says: "Failed to read next record",
+			peer: "java", doing: reads, tables: "fix_identity_v*", says: []string{"Failed to read next record", "Block read partially"},
 			reason: "Java 1.12.0 wants a length before a fixed partition value, which Avro's specification has not; PyIceberg and fastavro read it",
+		},
+		{
+			peer: "py", doing: reads, tables: withEqualityDeletes, says: []string{"does not yet support equality deletes"},
+			reason: "PyIceberg 0.12.0 refuses every table with equality deletes",
+		},
+		{
+			peer: "py", doing: writes, tables: "types_v1 types_v2", mend: noNullOfStructs,
+			reason: "PyIceberg 0.12.0 writes a NULL list or map whose elements are structs as an empty one",
+		},
+		{
+			peer: "py", doing: writes, tables: "*_v3", says: []string{"Writing V3 is not yet supported"},
+			reason: "PyIceberg 0.12.0 writes no table of format version 3",
+		},
+		{
+			peer: "py", doing: writes, tables: "float_identity_v* double_identity_v*", says: []string{"ZeroDivisionError"},
+			reason: "PyIceberg 0.12.0 divides by the number in a partition by a float",
+		},
+		{
+			peer: "py", doing: writes, tables: "dec*_truncate50_v*", says: []string{"precision of value is greater than precision of type"},
+			reason: "PyIceberg refuses the smallest decimal: its truncation has a digit more than the type",
+		},
+		{
+			peer: "java", doing: writes, tables: "dec*_truncate50_v*", says: []string{"too large: -"},
+			reason: "Java refuses the smallest decimal: its truncation has a digit more than the type",
+		},
+		{
+			peer: "java", doing: writes, tables: "fix_identity_v*", says: []string{"avro: field data_file."},
+			reason: "Java 1.12.0 writes a length before a fixed partition value, which Avro's specification has not; PyIceberg cannot read it either",
 		},
 	}
 }
@@ -82,7 +114,8 @@ func (a *allowance) covers(err error, lines []string, again func(func(canon.Row)
 	if a.mend != nil {
 		return err == nil && again != nil && len(again(a.mend)) == 0
 	}
-	return strings.Contains(strings.Join(lines, "\n"), a.says)
+	text := strings.Join(lines, "\n")
+	return slices.ContainsFunc(a.says, func(evidence string) bool { return strings.Contains(text, evidence) })
 }
 
 // report prints what was allowed, and counts the allowances that nothing needed.

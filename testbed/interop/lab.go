@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rhizodat/rhizodat-go/internal/chserver"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
 
@@ -18,24 +19,41 @@ type lab struct {
 	dir     string
 	peers   []*peer // PyIceberg, Java
 	leftOut string
+	proved  bool // that the comparisons find damage
 
 	postgres *rig.Server // nil in the short form
 	servlets []*servlet
+	// clickhouse is nil where this machine has no engine.
+	clickhouse *chserver.Server
 
 	mu         sync.Mutex // of what follows, and of printing
 	allowances []*allowance
 }
 
 func openLab(ctx context.Context, plan plan, board *rig.Board) (*lab, error) {
-	dir, err := os.MkdirTemp("", "rhizodat-interop-")
-	if err != nil {
-		return nil, fmt.Errorf("make directory of tables: %w", err)
-	}
-	l := &lab{plan: plan, board: board, dir: dir, allowances: allowances()}
-	if l.peers, err = startPeers(ctx, plan.folder); err != nil {
+	l := &lab{plan: plan, board: board, allowances: allowances()}
+	if err := l.open(ctx); err != nil {
 		return nil, errors.Join(err, l.close(ctx))
 	}
 	return l, nil
+}
+
+func (l *lab) open(ctx context.Context) (err error) {
+	// The engine reads files below the directory that it runs in, and no others.
+	below := ""
+	switch l.clickhouse, err = chserver.Launch(ctx, ""); {
+	case err == nil:
+		below = l.clickhouse.Dir()
+	case errors.Is(err, chserver.ErrNoServer):
+		l.leftOut = "ClickHouse: no engine on this machine"
+	default:
+		return err
+	}
+	if l.dir, err = os.MkdirTemp(below, "rhizodat-interop-"); err != nil {
+		return fmt.Errorf("make directory of tables: %w", err)
+	}
+	l.peers, err = startPeers(ctx, l.plan.folder)
+	return err
 }
 
 func (l *lab) close(ctx context.Context) error {
@@ -49,7 +67,13 @@ func (l *lab) close(ctx context.Context) error {
 	if l.postgres != nil {
 		errs = append(errs, l.postgres.Close(ctx))
 	}
-	return errors.Join(append(errs, os.RemoveAll(l.dir))...)
+	if l.dir != "" {
+		errs = append(errs, os.RemoveAll(l.dir))
+	}
+	if l.clickhouse != nil {
+		errs = append(errs, l.clickhouse.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // python and java are the peers by name.
@@ -97,11 +121,11 @@ func (l *lab) places(ctx context.Context) ([]*place, error) {
 // scene is one thing that is shown on a catalog.
 type scene struct {
 	title string
-	play  func(context.Context, *stage) error
+	play  func(context.Context, *venue) error
 }
 
-// stage is one catalog with everybody on it.
-type stage struct {
+// venue is one catalog with everybody on it.
+type venue struct {
 	*lab
 	*ours
 	prefix string // of its figures
@@ -120,7 +144,7 @@ func (l *lab) show(ctx context.Context, p *place) (err error) {
 			return err
 		}
 	}
-	s := &stage{lab: l, ours: o, prefix: "interop_" + p.name + "_"}
+	s := &venue{lab: l, ours: o, prefix: "interop_" + p.name + "_"}
 	for _, c := range scenes() {
 		began := time.Now()
 		fmt.Printf("== %s: %s\n", p.name, c.title)
@@ -136,5 +160,12 @@ func scenes() []scene {
 	return []scene{
 		{"this library writes", writeAll},
 		{"the peers read", peersRead},
+		{"ClickHouse reads", clickhouseReads},
+		{"the peers write", peersWrite},
+		{"one after the other", mixed},
+		{"all at once", race},
+		{"two workers on one decided change", twins},
+		{"bounds, statistics and partitions, by the peers", statistics},
+		{"damages on purpose, each of which must be found", proof},
 	}
 }

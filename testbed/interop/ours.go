@@ -48,7 +48,7 @@ func openOurs(ctx context.Context, p *place) (*ours, error) {
 	if err := os.MkdirAll(p.dir, 0o750); err != nil {
 		return nil, fmt.Errorf("make directory of %s: %w", p.name, err)
 	}
-	dsn := lake + "=" + p.dsn + " " + side + "=" + p.log() + " journal=" + p.journal() + " default=" + lake + " commit_timeout=" + longest.String() + " stale_after=" + (2*longest).String()
+	dsn := lake + "=" + p.dsn + " " + side + "=" + p.log() + " journal=" + p.journal() + " default=" + lake + " commit_timeout=" + longest.String() + " stale_after=" + (2 * longest).String()
 	cfg, err := rhizodat.ParseDSN(dsn)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ type shown struct {
 }
 
 // writeAll makes every table of the run, and reads it back.
-func writeAll(ctx context.Context, s *stage) error {
+func writeAll(ctx context.Context, s *venue) error {
 	for _, d := range designs(s.plan.short) {
 		rows, err := s.tell(ctx, d)
 		if err != nil {
@@ -48,12 +48,12 @@ func writeAll(ctx context.Context, s *stage) error {
 	return nil
 }
 
-func (s *stage) subject(peer, doing, table string) subject {
+func (s *venue) subject(peer, doing, table string) subject {
 	return subject{peer, doing, table, s.place.name}
 }
 
 // together runs f for each peer at once.
-func (s *stage) together(f func(p *peer) error) error {
+func (s *venue) together(f func(p *peer) error) error {
 	errs := make([]error, len(s.peers))
 	var all sync.WaitGroup
 	for i, p := range s.peers {
@@ -64,7 +64,7 @@ func (s *stage) together(f func(p *peer) error) error {
 }
 
 // peersRead lets each peer read every table: its rows, its schema, its snapshots.
-func peersRead(_ context.Context, s *stage) error {
+func peersRead(_ context.Context, s *venue) error {
 	return s.together(func(p *peer) error {
 		var t tally
 		for _, table := range s.tables {

@@ -47,7 +47,7 @@ func columns() []column {
 	}
 	doubles := []canon.Cell{
 		canon.Double(0), canon.Double(math.Copysign(0, -1)), canon.Double(0.1), canon.Double(math.MaxFloat64),
-		canon.Double(math.NaN()), canon.Double(math.Inf(1)),
+		canon.Double(math.Float64frombits(0x7ff8000000000000)), canon.Double(math.Inf(1)),
 	}
 	return []column{
 		{"bool", "boolean", []canon.Cell{true, false}, "identity", 1},
