@@ -69,8 +69,16 @@ func (l *lane) run(ctx context.Context, c cell) (*sight, error) {
 	return s, nil
 }
 
-// act runs the child.
+// act runs the child, and waits until nothing of it is under way.
 func (l *lane) act(ctx context.Context, c cell, s *sight) error {
+	if err := l.begin(ctx, c, s); err != nil {
+		return err
+	}
+	return l.quiet(ctx)
+}
+
+// begin runs the child.
+func (l *lane) begin(ctx context.Context, c cell, s *sight) error {
 	ways := l.ways
 	if c.ways != nil {
 		ways = c.ways
@@ -119,11 +127,9 @@ func (l *lane) act(ctx context.Context, c cell, s *sight) error {
 		s.violations = append(s.violations, ended.Error())
 	}
 	if c.after != nil {
-		if err := c.after(ctx, l); err != nil {
-			return err
-		}
+		return c.after(ctx, l)
 	}
-	return l.quiet(ctx)
+	return nil
 }
 
 // heal lets other processes recover until nothing is left. What they leave is

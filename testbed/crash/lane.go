@@ -50,6 +50,7 @@ type lane struct {
 
 	reported map[string]string
 	seen     map[string]bool // violations
+	names    int             // of leases and steps
 }
 
 // kindOfLane says what is particular about a lane.

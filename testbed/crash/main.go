@@ -5,7 +5,7 @@
 //
 //	crash -long    every point, shape and mode
 //	crash -short   every step in every mode; what "make check" runs
-//	crash -run matrix,clickhouse,drevo,iceberg,cut,scenario,prove,race,leak   only these parts
+//	crash -run matrix,clickhouse,drevo,iceberg,cut,scenario,lease,step,archive,race,leak,prove   only these parts
 //
 // The last word is with -run prove: the same checks with one safety guard of the
 // protocol taken out each must find a violation.
@@ -43,6 +43,9 @@ var parts = []part{
 	{"iceberg", iceberg},
 	{"cut", cuts},
 	{"scenario", scenarios},
+	{"lease", leases},
+	{"step", steps},
+	{"archive", archives},
 	{"race", races},
 	{"leak", leaks},
 	{"prove", proofs},

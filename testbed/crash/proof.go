@@ -118,6 +118,11 @@ func lakeProofs(context.Context, *house) ([]proof, error) {
 	return sceneProofs("", kindOfLake(lake.Layout{}), lakeScenes(1)), nil
 }
 
+// leaseProofs are those of a lease.
+func leaseProofs(context.Context, *house) ([]proof, error) {
+	return sceneProofs("", kindOfLane{}, leaseScenes(shapeTwo, true)), nil
+}
+
 // sceneProofs are the scenes that a guard is for.
 func sceneProofs(word string, base kindOfLane, all []scene) []proof {
 	var proofs []proof
@@ -165,7 +170,7 @@ func abortThenCrash(ctx context.Context, l *lane, child *rig.Child, s *sight) er
 // proofs runs every scenario with its guard and without.
 func proofs(ctx context.Context, h *house) error {
 	all := allProofs()
-	for _, more := range []func(context.Context, *house) ([]proof, error){eventProofs, graphProofs, lakeProofs} {
+	for _, more := range []func(context.Context, *house) ([]proof, error){leaseProofs, eventProofs, graphProofs, lakeProofs} {
 		found, err := more(ctx, h)
 		if err != nil {
 			return err

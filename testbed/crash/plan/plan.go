@@ -34,7 +34,21 @@ type Plan struct {
 	// S5.before:STORE, so that PREPARE TRANSACTION answers ROLLBACK, or raises
 	// where the work of S3 goes with it.
 	Spoil string
+	// Lease is acquired before the unit begins, which is then under it. Empty: none.
+	Lease string
+	// Step is the execution of a once-only step, whose effect is the unit; or, with
+	// Asks, a request there. Empty: none.
+	Step string
+	Asks string
 }
+
+// The points of Lease and Step, beside those of the unit's own steps.
+const (
+	PointGranted  = "lease.after"  // before S1
+	PointClaimed  = "claim.after"  // the first thing in the effect
+	PointEffect   = "effect.after" // the last thing in it
+	PointRecorded = "record.after"
+)
 
 // Encode makes the environment entry.
 func (p Plan) Encode() string {
@@ -65,6 +79,11 @@ type Outcome struct {
 	Verdict  string
 	Conflict bool // the journal refused a write of the child's coordinator
 	Error    string
+
+	Fence      int64  // of its lease
+	Fenced     bool   // the lease was another's when it was to be decided
+	Value      string // of its step
+	Superseded bool   // another owner had the step
 }
 
 // Line is the outcome as a line.

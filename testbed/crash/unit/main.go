@@ -57,6 +57,12 @@ func run(ctx context.Context) (err error) {
 		}
 	}
 	watch.conn = conn
+	if todo.Step != "" {
+		return once(ctx, db, watch)
+	}
+	if ctx, err = leased(ctx, db, watch); err != nil {
+		return err
+	}
 	for _, work := range [][]string{todo.Work, todo.Then} {
 		if len(work) == 0 {
 			continue
@@ -65,11 +71,7 @@ func run(ctx context.Context) (err error) {
 		if outcome.DatTxn.IsZero() {
 			return errors.Join(errors.New("the unit did not begin"), err)
 		}
-		said := plan.Outcome{Verdict: outcome.Verdict.String(), Conflict: watch.conflict}
-		if err != nil {
-			said.Error = err.Error()
-		}
-		parent.tell(said.Line())
+		parent.tell(said(ctx, outcome, err, watch).Line())
 	}
 	return nil
 }
