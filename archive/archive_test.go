@@ -179,7 +179,7 @@ func (f *faulty) next() fault {
 
 func (f *faulty) write(apply func() (bool, error)) (bool, error) {
 	switch f.next() {
-	case none:
+	case none, overtaken:
 	case lost:
 		return false, nil
 	case down:

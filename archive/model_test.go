@@ -126,7 +126,7 @@ func (m *machines) push(t *rapid.T) {
 		if overtakes++; overtakes < 3 {
 			m.overtake((i + 1) % len(m.nodes))
 		}
-		return none
+		return f
 	}
 	err := m.pushers[i].Push(m.test.Context(), list)
 	m.nodes[i].plan = func() fault { return none }

@@ -61,19 +61,8 @@ func compact(ctx context.Context, db *sql.DB, day string) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }() // nothing after Commit
-	rows, err := tx.QueryContext(ctx, "SELECT id FROM history WHERE day = ?", day)
+	kept, err := rowsOf(ctx, tx, day)
 	if err != nil {
-		return err
-	}
-	var kept [][]any
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return errors.Join(err, rows.Close())
-		}
-		kept = append(kept, []any{id, day})
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, "DELETE FROM history WHERE day = ?", day); err != nil {
@@ -86,6 +75,22 @@ func compact(ctx context.Context, db *sql.DB, day string) error {
 		return err
 	}
 	return nil
+}
+
+func rowsOf(ctx context.Context, tx *sql.Tx, day string) (kept [][]any, err error) {
+	rows, err := tx.QueryContext(ctx, "SELECT id FROM history WHERE day = ?", day)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		kept = append(kept, []any{id, day})
+	}
+	return kept, rows.Err()
 }
 
 // lake is a deployment that needs no server.

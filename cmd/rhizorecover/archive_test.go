@@ -197,6 +197,7 @@ func openedArchive(t *testing.T, location string, opts archive.Options) *archive
 
 // aborted leaves final records in the journal.
 func aborted(t *testing.T, j journal.Journal, n int) {
+	t.Helper()
 	session, err := j.Session(t.Context())
 	if err != nil {
 		t.Error(err)
@@ -217,6 +218,7 @@ func aborted(t *testing.T, j journal.Journal, n int) {
 // compacts compacts until it was done: a push may end in an error, and then
 // nothing has left the journal.
 func compacts(t *testing.T, worker *recovery.Worker, to *archive.Archive) {
+	t.Helper()
 	var err error
 	for range 20 {
 		if _, err = worker.Compact(t.Context(), recovery.CompactOptions{Retain: time.Nanosecond, Archive: to.Push}); err == nil {

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	recovery "github.com/rhizodat/rhizodat-go/recover"
-
 	"github.com/rhizodat/rhizodat-go/internal/await"
+	recovery "github.com/rhizodat/rhizodat-go/recover"
 )
 
 // The daemon: it recovers, answers HTTP, and ends in order.

@@ -93,8 +93,8 @@ func (s *Server) Start(ctx context.Context) error {
 	return process.Await(ctx, startTimeout, func() (bool, error) { return answers(ctx, s.Endpoint()+health), nil })
 }
 
-func answers(ctx context.Context, url string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func answers(ctx context.Context, address string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return false
 	}
