@@ -5,12 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/rhizodat/rhizodat-go"
+	"github.com/rhizodat/rhizodat-go/internal/demodb"
 	"github.com/rhizodat/rhizodat-go/lease"
 )
 
@@ -95,19 +95,7 @@ func rowsOf(ctx context.Context, tx *sql.Tx, day string) (kept [][]any, err erro
 
 // lake is a deployment that needs no server.
 func lake(dir string) *sql.DB {
-	cfg, err := rhizodat.ParseDSN("lake=iceberg+sqlite://" + dir + "/catalog.db?warehouse=file://" + dir + "/wh&namespace=erp journal=file://" + dir + "/journal.db")
-	if err != nil {
-		panic(err)
-	}
-	cfg.Logger = slog.New(slog.DiscardHandler)
-	connector, err := rhizodat.NewConnector(cfg)
-	if err != nil {
-		panic(err)
-	}
-	if err := connector.Install(context.Background()); err != nil {
-		panic(err)
-	}
-	db := sql.OpenDB(connector)
+	db := demodb.OpenDSN("lake=iceberg+sqlite://" + dir + "/catalog.db?warehouse=file://" + dir + "/wh&namespace=erp journal=file://" + dir + "/journal.db")
 	if _, err := db.Exec("CREATE TABLE history (id long, day string)"); err != nil {
 		panic(err)
 	}

@@ -30,7 +30,16 @@ func Open() (db *sql.DB, store *memory.Server, end func()) {
 	if err != nil {
 		panic(err)
 	}
-	cfg, err := rhizodat.ParseDSN("mem=" + scheme + "://memory journal=file://" + filepath.Join(folder, "journal.db"))
+	db = OpenDSN("mem=" + scheme + "://memory journal=file://" + filepath.Join(folder, "journal.db"))
+	return db, store, func() {
+		_ = db.Close()
+		_ = os.RemoveAll(folder)
+	}
+}
+
+// OpenDSN opens and installs a deployment that logs nothing.
+func OpenDSN(dsn string) *sql.DB {
+	cfg, err := rhizodat.ParseDSN(dsn)
 	if err != nil {
 		panic(err)
 	}
@@ -42,9 +51,5 @@ func Open() (db *sql.DB, store *memory.Server, end func()) {
 	if err := connector.Install(context.Background()); err != nil {
 		panic(err)
 	}
-	db = sql.OpenDB(connector)
-	return db, store, func() {
-		_ = db.Close()
-		_ = os.RemoveAll(folder)
-	}
+	return sql.OpenDB(connector)
 }
