@@ -2,6 +2,7 @@ package rhizodat
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,11 +16,14 @@ import (
 // that no name has, so that it cannot be shown as one.
 const password = "hun!ter2$Fixture"
 
-func TestParseDSNAccepts(t *testing.T) {
-	tests := []struct {
-		name, dsn string
-		want      Config
-	}{
+// accepted is a DSN and what it says.
+type accepted struct {
+	name, dsn string
+	want      Config
+}
+
+func acceptedDSNs() []accepted {
+	return []accepted{
 		{
 			"the manual's own",
 			"pg=postgres://app@db/erp?schema=orders  ch=clickhouse://ch:9000/orders  graph=bolt://drevo:7687/orders " +
@@ -100,7 +104,10 @@ func TestParseDSNAccepts(t *testing.T) {
 			Config{Stores: map[string]StoreConfig{"g": {URL: "bolt://h/orders"}}, Journal: JournalConfig{URL: "bolt+s://h:7687/coord"}},
 		},
 	}
-	for _, tt := range tests {
+}
+
+func TestParseDSNAccepts(t *testing.T) {
+	for _, tt := range acceptedDSNs() {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := ParseDSN(tt.dsn)
 			if err != nil {
@@ -142,21 +149,25 @@ func fields(c Config) configFields {
 	return f
 }
 
-// TestParseDSNRefuses holds every refusal to its exact words: they are read by
-// people whose program does not start.
-func TestParseDSNRefuses(t *testing.T) {
-	const pg = "pg=postgres://app:" + password + "@db/erp "
-	tests := []struct{ name, dsn, want string }{
+// refused is a DSN and the words that refuse it.
+type refused struct{ name, dsn, want string }
+
+// onePG is a store that the refused word follows, at byte 42.
+const onePG = "pg=postgres://app:" + password + "@db/erp "
+
+// malformedDSNs are no list of words.
+func malformedDSNs() []refused {
+	return []refused{
 		{"empty", "", `byte 0: no store; write one as name=URL, as in pg=postgres://app@db/erp`},
 		{"no store", "default=pg", `byte 0: no store; write one as name=URL, as in pg=postgres://app@db/erp`},
-		{"word without =", pg + "default", `byte 42: a word without "="; a DSN is name=value words; a value with blanks is quoted as in name='a b'`},
-		{"blank before =", pg + "default =pg", `byte 42: a word without "="; a DSN is name=value words; a value with blanks is quoted as in name='a b'`},
-		{"no name", pg + "=x", `byte 42: no name before the "="; no blank may stand before it`},
+		{"word without =", onePG + "default", `byte 42: a word without "="; a DSN is name=value words; a value with blanks is quoted as in name='a b'`},
+		{"blank before =", onePG + "default =pg", `byte 42: a word without "="; a DSN is name=value words; a value with blanks is quoted as in name='a b'`},
+		{"no name", onePG + "=x", `byte 42: no name before the "="; no blank may stand before it`},
 		{"blank after =", "pg= postgres://app:" + password + "@db/erp", `byte 0: pg: the value is empty; leave the word out for the default; no blank may stand after the "="`},
-		{"empty value", pg + "default=", `byte 42: default: the value is empty; leave the word out for the default; no blank may stand after the "="`},
-		{"empty quoted value", pg + "default=''", `byte 50: default: the value is empty`},
+		{"empty value", onePG + "default=", `byte 42: default: the value is empty; leave the word out for the default; no blank may stand after the "="`},
+		{"empty quoted value", onePG + "default=''", `byte 50: default: the value is empty`},
 		{"blank at the start of a value", "pg=' postgres://app:" + password + "@db/erp'", `byte 3: pg: the value begins or ends with a blank`},
-		{"blank at the end of a value", pg + "application_name='desk '", `byte 59: application_name: the value begins or ends with a blank`},
+		{"blank at the end of a value", onePG + "application_name='desk '", `byte 59: application_name: the value begins or ends with a blank`},
 		{"quote not closed", "pg='postgres://app:" + password + "@db/erp", `byte 3: pg: the quote is not closed`},
 		{"quote not closed after a backslash", `pg='postgres://db/erp\`, `byte 3: pg: the quote is not closed`},
 		{"text behind a quote", "pg='postgres://app:" + password + "@db/erp'default=pg", `byte 43: pg: no blank after the closing quote; inside quotes a quote is written \' and a backslash \\`},
@@ -165,31 +176,41 @@ func TestParseDSNRefuses(t *testing.T) {
 		{"a bare URL", "postgres://app:" + password + "@db/erp", `byte 0: a word without "="; a DSN is name=value words; a value with blanks is quoted as in name='a b'`},
 		{"a bare URL with parameters", "postgres://app:" + password + "@db/erp?sslmode=disable", `byte 0: a URL without a name before it; write the store's name and "=" before it, as in pg=postgres://…`},
 		{"a keyword/value string of libpq", "host=db user=app password=" + password, `byte 0: option host: unknown option; the nearest is "ping"`},
+	}
+}
 
-		{"unknown option", pg + "comit_timeout=5s", `byte 42: option comit_timeout: unknown option; the nearest is "commit_timeout"`},
-		{"option of a later release", pg + "home=off", `byte 42: option home: unknown option; the nearest is "ping"`},
-		{"option in capitals", pg + "Stale_After=5s", `byte 42: option Stale_After: unknown option; the nearest is "stale_after"`},
+// misnamedDSNs have a word that is not known, or is there twice.
+func misnamedDSNs() []refused {
+	return []refused{
+		{"unknown option", onePG + "comit_timeout=5s", `byte 42: option comit_timeout: unknown option; the nearest is "commit_timeout"`},
+		{"option of a later release", onePG + "home=off", `byte 42: option home: unknown option; the nearest is "ping"`},
+		{"option in capitals", onePG + "Stale_After=5s", `byte 42: option Stale_After: unknown option; the nearest is "stale_after"`},
 		{"half a password", "pg=postgres://app:" + password + " " + password + "=x@db/erp", `byte 35: neither a store's name nor an option's before the "="`},
-		{"option twice", pg + "default=pg default=pg", `byte 53: option default: it is given twice`},
-		{"journal twice", pg + "journal=file:///a journal=file:///b", `byte 60: option journal: it is given twice`},
-		{"store twice", pg + "pg=postgres://db/x", `byte 42: store pg: it is given twice`},
+		{"option twice", onePG + "default=pg default=pg", `byte 53: option default: it is given twice`},
+		{"journal twice", onePG + "journal=file:///a journal=file:///b", `byte 60: option journal: it is given twice`},
+		{"store twice", onePG + "pg=postgres://db/x", `byte 42: store pg: it is given twice`},
 		{"store's name in capitals", "PG=postgres://app:" + password + "@db/erp", `byte 0: store PG: a store's name is [a-z][a-z0-9_]{0,31}`},
-		{"store's name of 33 bytes", pg + "a23456789_123456789_123456789_123=postgres://h/a", `byte 42: a store's name is [a-z][a-z0-9_]{0,31}`},
-		{"store's name begins with a digit", pg + "1a=postgres://h/a", `byte 42: a store's name is [a-z][a-z0-9_]{0,31}`},
-		{"store's name with a dash", pg + "my-pg=postgres://h/a", `byte 42: a store's name is [a-z][a-z0-9_]{0,31}`},
+		{"store's name of 33 bytes", onePG + "a23456789_123456789_123456789_123=postgres://h/a", `byte 42: a store's name is [a-z][a-z0-9_]{0,31}`},
+		{"store's name begins with a digit", onePG + "1a=postgres://h/a", `byte 42: a store's name is [a-z][a-z0-9_]{0,31}`},
+		{"store's name with a dash", onePG + "my-pg=postgres://h/a", `byte 42: a store's name is [a-z][a-z0-9_]{0,31}`},
+	}
+}
 
+// misplacedDSNs have a URL that no adapter takes.
+func misplacedDSNs() []refused {
+	return []refused{
 		{"unknown scheme", "pg=postgre://app:" + password + "@db/erp", `byte 0: store pg: unknown scheme; the nearest is "postgres"`},
 		{"scheme in capitals", "pg=Postgres://app:" + password + "@db/erp", `byte 0: store pg: unknown scheme; the nearest is "postgres"`},
 		{"clickhouse's other name", "ch=clickhouses://h/a", `byte 0: store ch: unknown scheme; the nearest is "clickhouse"`},
 		{"neo4j", "g=neo4j://app:" + password + "@h:7687", `byte 0: store g: neo4j:// asks the server for a routing table, which drevo does not have; write bolt:// (or bolt+s://, bolt+ssc://)`},
-		{"neo4j+s as the journal", pg + "journal=neo4j+s://h:7687", `byte 42: option journal: neo4j:// asks the server for a routing table, which drevo does not have; write bolt:// (or bolt+s://, bolt+ssc://)`},
+		{"neo4j+s as the journal", onePG + "journal=neo4j+s://h:7687", `byte 42: option journal: neo4j:// asks the server for a routing table, which drevo does not have; write bolt:// (or bolt+s://, bolt+ssc://)`},
 		{"file as a store", "pg=file:///var/lib/a.db", `byte 0: store pg: file is for a journal, not for a store; write journal=file:…`},
-		{"clickhouse as the journal", pg + "journal=clickhouse://h/a", `byte 42: option journal: a journal cannot be in clickhouse; ` + journalWay},
-		{"unknown scheme of the journal", pg + "journal=sqlite:///a.db", `byte 42: option journal: unknown scheme; the nearest is "bolt"; ` + journalWay},
-		{"no URL as the journal", pg + "journal=" + password, `byte 42: option journal: its URL has no scheme; ` + journalWay},
-		{"a relative file", pg + "journal=file:a.db", `byte 42: option journal: the scheme is not followed by "//"; ` + journalWay},
-		{"a file on a host", pg + "journal=file://host/a.db", `byte 42: option journal: a local journal is a file's full path; write file:///var/lib/app/journal.db`},
-		{"a folder", pg + "journal=file:///var/lib/", `byte 42: option journal: a local journal is a file's full path; write file:///var/lib/app/journal.db`},
+		{"clickhouse as the journal", onePG + "journal=clickhouse://h/a", `byte 42: option journal: a journal cannot be in clickhouse; ` + journalWay},
+		{"unknown scheme of the journal", onePG + "journal=sqlite:///a.db", `byte 42: option journal: unknown scheme; the nearest is "bolt"; ` + journalWay},
+		{"no URL as the journal", onePG + "journal=" + password, `byte 42: option journal: its URL has no scheme; ` + journalWay},
+		{"a relative file", onePG + "journal=file:a.db", `byte 42: option journal: the scheme is not followed by "//"; ` + journalWay},
+		{"a file on a host", onePG + "journal=file://host/a.db", `byte 42: option journal: a local journal is a file's full path; write file:///var/lib/app/journal.db`},
+		{"a folder", onePG + "journal=file:///var/lib/", `byte 42: option journal: a local journal is a file's full path; write file:///var/lib/app/journal.db`},
 		{"scheme without //", "pg=postgres:host=db", `byte 0: store pg: the scheme is not followed by "//"`},
 		{"password with a raw /", "pg=postgres://app:hun/" + password + "@db/erp", `byte 0: store pg: ` + rawAt},
 		{"password with a raw / after digits", "pg=postgres://app:12/" + password + "@db/erp", `byte 0: store pg: ` + rawAt},
@@ -200,35 +221,51 @@ func TestParseDSNRefuses(t *testing.T) {
 		{"IPv6 without its bracket", "pg=postgres://[::1/erp", `byte 0: store pg: an IPv6 address without its closing bracket`},
 		{"control character", "pg='postgres://db/erp?a=\x01'", `byte 0: store pg: the URL has a control character`},
 		{"blank in a host", "pg='postgres://db 1/erp'", `byte 0: store pg: a blank in a host`},
+	}
+}
 
-		{"no duration", pg + "retain=1d", `byte 42: option retain: not a duration, as 20s or 1m30s`},
-		{"number as a duration", pg + "commit_timeout=20", `byte 42: option commit_timeout: not a duration, as 20s or 1m30s`},
-		{"duration 0", pg + "finish_timeout=0s", `byte 42: option finish_timeout: a duration of less than 1ms`},
-		{"negative duration", pg + "lock_timeout=-1s", `byte 42: option lock_timeout: a duration of less than 1ms`},
-		{"lock_timeout that a server would round to off", pg + "lock_timeout=500us", `byte 42: option lock_timeout: a duration of less than 1ms`},
-		{"lock_timeout that a server refuses", pg + "lock_timeout=597h", `byte 42: option lock_timeout: a duration of more than 596h, which PostgreSQL does not take`},
-		{"decimal unit", pg + "min_free=1GB", `byte 42: option min_free: not a size, as 65536, 512KiB, 64MiB or 1GiB`},
-		{"negative size", pg + "min_free=-1", `byte 42: option min_free: not a size, as 65536, 512KiB, 64MiB or 1GiB`},
-		{"size too large", pg + "min_free=8388608TiB", `byte 42: option min_free: not a size, as 65536, 512KiB, 64MiB or 1GiB`},
-		{"payload 0", pg + "max_payload=0", `byte 42: option max_payload: a size of 0`},
-		{"connections 0", pg + "journal_conns=0", `byte 42: option journal_conns: not a number of 1 or more`},
-		{"connections too many", pg + "journal_conns=2147483648", `byte 42: option journal_conns: not a number of 1 or more`},
-		{"on_pending", pg + "on_pending=nil", `byte 42: option on_pending: neither error nor ok`},
-		{"markers", pg + "markers=off", `byte 42: option markers: neither auto nor on`},
-		{"ping", pg + "ping=none", `byte 42: option ping: neither all nor default`},
-		{"label", pg + "journal_label=a`b", `byte 42: option journal_label: not a label: a letter, then letters, digits and _, 32 at most`},
-		{"default is no store", pg + "default=pq", `byte 42: option default: no store has that name; the stores are pg`},
+// misvaluedDSNs have an option whose value is none.
+func misvaluedDSNs() []refused {
+	return []refused{
+		{"no duration", onePG + "retain=1d", `byte 42: option retain: not a duration, as 20s or 1m30s`},
+		{"number as a duration", onePG + "commit_timeout=20", `byte 42: option commit_timeout: not a duration, as 20s or 1m30s`},
+		{"duration 0", onePG + "finish_timeout=0s", `byte 42: option finish_timeout: a duration of less than 1ms`},
+		{"negative duration", onePG + "lock_timeout=-1s", `byte 42: option lock_timeout: a duration of less than 1ms`},
+		{"lock_timeout that a server would round to off", onePG + "lock_timeout=500us", `byte 42: option lock_timeout: a duration of less than 1ms`},
+		{"lock_timeout that a server refuses", onePG + "lock_timeout=597h", `byte 42: option lock_timeout: a duration of more than 596h, which PostgreSQL does not take`},
+		{"decimal unit", onePG + "min_free=1GB", `byte 42: option min_free: not a size, as 65536, 512KiB, 64MiB or 1GiB`},
+		{"negative size", onePG + "min_free=-1", `byte 42: option min_free: not a size, as 65536, 512KiB, 64MiB or 1GiB`},
+		{"size too large", onePG + "min_free=8388608TiB", `byte 42: option min_free: not a size, as 65536, 512KiB, 64MiB or 1GiB`},
+		{"payload 0", onePG + "max_payload=0", `byte 42: option max_payload: a size of 0`},
+		{"connections 0", onePG + "journal_conns=0", `byte 42: option journal_conns: not a number of 1 or more`},
+		{"connections too many", onePG + "journal_conns=2147483648", `byte 42: option journal_conns: not a number of 1 or more`},
+		{"on_pending", onePG + "on_pending=nil", `byte 42: option on_pending: neither error nor ok`},
+		{"markers", onePG + "markers=off", `byte 42: option markers: neither auto nor on`},
+		{"ping", onePG + "ping=none", `byte 42: option ping: neither all nor default`},
+		{"label", onePG + "journal_label=a`b", `byte 42: option journal_label: not a label: a letter, then letters, digits and _, 32 at most`},
+		{"default is no store", onePG + "default=pq", `byte 42: option default: no store has that name; the stores are pg`},
 		{"default is a password", "a=postgres://h/a b=postgres://h/b default=" + password, `byte 34: option default: no store has that name; the stores are a, b`},
+	}
+}
 
-		{"commit_timeout above stale_after", pg + "b=postgres://h/b commit_timeout=30s", `byte 59: option commit_timeout: commit_timeout (30s) is not below stale_after (30s); ` + timeoutWay},
-		{"stale_after below commit_timeout's default", pg + "journal=file:///j.db stale_after=20s", `byte 63: option stale_after: commit_timeout (20s) is not below stale_after (20s); ` + timeoutWay},
-		{"two stores in one place", pg + "x=bolt://h/y b=postgresql://app:" + password + "@DB:5432/erp?sslmode=disable", `byte 55: stores b and pg: ` + postgresAdapter.shared + `; ` + postgresAdapter.apart},
+// unfitDSNs are words that do not go together.
+func unfitDSNs() []refused {
+	return []refused{
+		{"commit_timeout above stale_after", onePG + "b=postgres://h/b commit_timeout=30s", `byte 59: option commit_timeout: commit_timeout (30s) is not below stale_after (30s); ` + timeoutWay},
+		{"stale_after below commit_timeout's default", onePG + "journal=file:///j.db stale_after=20s", `byte 63: option stale_after: commit_timeout (20s) is not below stale_after (20s); ` + timeoutWay},
+		{"two stores in one place", onePG + "x=bolt://h/y b=postgresql://app:" + password + "@DB:5432/erp?sslmode=disable", `byte 55: stores b and pg: ` + postgresAdapter.shared + `; ` + postgresAdapter.apart},
 		{"two ClickHouse stores", "a=clickhouse://ch/x b=clickhouse+http://ch:8123/x", `byte 20: stores a and b: ` + clickhouseAdapter.shared + `; ` + clickhouseAdapter.apart},
 		{"two drevo stores", "a=bolt://h b=bolt+s://h:7687/drevo", `byte 11: stores a and b: ` + drevoAdapter.shared + `; ` + drevoAdapter.apart},
 		{"two Iceberg stores", "a=iceberg+dir:///w/x b=iceberg+dir:///w//x/", `byte 21: stores a and b: ` + icebergAdapter.shared + `; ` + icebergAdapter.apart},
 		{"a drevo journal on a store's graph", "g=bolt://h/orders journal=bolt://h:7687/orders", `byte 0: store g: the journal is on the graph of this store, whose fence would block the decision; give the journal its own graph`},
 	}
-	for _, tt := range tests {
+}
+
+// TestParseDSNRefuses holds every refusal to its exact words: they are read by
+// people whose program does not start.
+func TestParseDSNRefuses(t *testing.T) {
+	all := slices.Concat(malformedDSNs(), misnamedDSNs(), misplacedDSNs(), misvaluedDSNs(), unfitDSNs())
+	for _, tt := range all {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := ParseDSN(tt.dsn)
 			var fault *DSNError

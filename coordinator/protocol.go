@@ -387,21 +387,3 @@ func (c *Coordinator) abandon(ctx context.Context, u *Unit, cause error) Outcome
 	u.release()
 	return c.contradicted(ctx, u, out)
 }
-
-// undo takes one branch back as far as it went.
-func (c *Coordinator) undo(ctx context.Context, u *Unit, p *Part) error {
-	switch p.phase {
-	case phaseOpen:
-		return p.Branch.Rollback(ctx)
-	case phasePrepared, phaseUnknown:
-		ref := p.ref(u)
-		err := p.Store.Abort(ctx, ref)
-		p.heuristic = heuristicOf(err, ref)
-		if p.heuristic == nil && (err != nil || p.phase == phaseUnknown) { // a lost PREPARE may land yet
-			c.later.abort(ctx, p.Store, ref)
-		}
-		return err
-	case phaseGone:
-	}
-	return nil
-}

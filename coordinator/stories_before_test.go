@@ -2,6 +2,7 @@ package coordinator_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -172,13 +173,18 @@ func prepareStories() []story {
 
 // decideStories: S6 and S7.
 func decideStories() []story {
+	return slices.Concat(lostDecisions(), racedDecisions(), eitherDecision())
+}
+
+// lostDecisions: nobody else acts, and what is lost is read back or is not.
+func lostDecisions() []story {
 	lost := aborted(branches.Transient, "")
 	unreachable := fake.Script{
 		call(trace.Journal, trace.Decide, 1): {Kind: fake.LostAfter},
 		call(trace.Journal, trace.Forbid, 0): {Kind: fake.LostBefore},
 	}
 	inDoubt := want{verdict: coordinator.VerdictInDoubt, committed: true, record: journal.StateDone}
-	st := []story{
+	return []story{
 		{name: "s6-lost-before", parts: ab, config: split(), script: fault(trace.Journal, trace.Prepared, fake.LostBefore), want: lost},
 		{name: "s6-lost-after", parts: ab, config: split(), script: fault(trace.Journal, trace.Prepared, fake.LostAfter), want: lost},
 		{
@@ -220,6 +226,13 @@ func decideStories() []story {
 				}()
 			}},
 		},
+	}
+}
+
+// racedDecisions: recovery acts meanwhile, or the journal or the process dies.
+func racedDecisions() []story {
+	lost := aborted(branches.Transient, "")
+	return []story{
 		{
 			name: "s7-fenced-by-recovery", parts: ab, want: lost,
 			on: map[string]func(*scene){"S7.before": recoverNow},
@@ -265,6 +278,12 @@ func decideStories() []story {
 			on: map[string]func(*scene){"S7.after": func(s *scene) { s.app.Kill() }},
 		},
 	}
+}
+
+// eitherDecision: what holds of S7 alone and of S7 behind an S6 of its own.
+func eitherDecision() []story {
+	lost := aborted(branches.Transient, "")
+	var st []story
 	for _, how := range []struct {
 		name   string
 		config coordinator.Config

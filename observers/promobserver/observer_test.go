@@ -85,6 +85,29 @@ func TestObserver(t *testing.T) {
 			t.Errorf("%s has %d series, %v, want %d", name, n, err, want)
 		}
 	}
+	got := values(t, registry)
+	for key, want := range map[string]float64{
+		"rhizodat_commits_total committed": 1, "rhizodat_commits_total aborted": 2,
+		"rhizodat_lock_window_seconds":       1,
+		"rhizodat_step_seconds S7 ":          2,
+		"rhizodat_step_seconds S8 a":         1,
+		"rhizodat_step_seconds S5 b":         3,
+		"rhizodat_step_seconds S10 ":         1,
+		"rhizodat_journal_conflicts_total":   1, // by the fence
+		"rhizodat_late_commits_total fenced": 1,
+	} {
+		if got[key] != want {
+			t.Errorf("%s is %v, want %v (of %v)", key, got[key], want, got)
+		}
+	}
+	if got["rhizodat_step_failures_total S5 a"]+got["rhizodat_step_failures_total S5 b"] == 0 {
+		t.Errorf("no step failed: %v", got)
+	}
+}
+
+// values is what was counted, by a metric's name and its labels.
+func values(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
 	found, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -99,21 +122,5 @@ func TestObserver(t *testing.T) {
 			values[key] = m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
 	}
-	for key, want := range map[string]float64{
-		"rhizodat_commits_total committed": 1, "rhizodat_commits_total aborted": 2,
-		"rhizodat_lock_window_seconds":       1,
-		"rhizodat_step_seconds S7 ":          2,
-		"rhizodat_step_seconds S8 a":         1,
-		"rhizodat_step_seconds S5 b":         3,
-		"rhizodat_step_seconds S10 ":         1,
-		"rhizodat_journal_conflicts_total":   1, // by the fence
-		"rhizodat_late_commits_total fenced": 1,
-	} {
-		if values[key] != want {
-			t.Errorf("%s is %v, want %v (of %v)", key, values[key], want, values)
-		}
-	}
-	if values["rhizodat_step_failures_total S5 a"]+values["rhizodat_step_failures_total S5 b"] == 0 {
-		t.Errorf("no step failed: %v", values)
-	}
+	return values
 }

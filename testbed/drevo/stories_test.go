@@ -22,7 +22,7 @@ type telling struct {
 
 // TestStories plays the contract of drevo.
 func TestStories(t *testing.T) {
-	all := slices.Concat(wireStories(), txStories(), crashStories())
+	all := slices.Concat(wireStories(), txStories(), prepareStories(), crashStories())
 	const known = 32
 	if len(all) != known {
 		t.Errorf("%d stories, want %d", len(all), known)
