@@ -16,13 +16,13 @@ import (
 // Texts of the compare-and-sets, as the transition table makes them.
 const (
 	createText  = "INSERT INTO dat_journal (dat_txn, state, dat_tx_time, branches, created_ms, updated_ms, lease, fence, note)"
-	prepareText = "SET state = 'PREPARED', dat_tx_time = greatest(coalesce(dat_tx_time, 0), CAST($3 AS bigint)), updated_ms = greatest(updated_ms + 1, CAST($2 AS bigint)) WHERE dat_txn = CAST($1 AS uuid) AND state IN ('ACTIVE')"
-	bothText    = "SET state = 'COMMITTED', dat_tx_time = greatest(coalesce(dat_tx_time, 0), CAST($3 AS bigint)), updated_ms = greatest(updated_ms + 1, CAST($2 AS bigint)) WHERE dat_txn = CAST($1 AS uuid) AND state IN ('ACTIVE', 'PREPARED')"
-	decideText  = "SET state = 'COMMITTED', updated_ms = greatest(updated_ms + 1, CAST($2 AS bigint)) WHERE dat_txn = CAST($1 AS uuid) AND state IN ('PREPARED')"
-	abortText   = "SET state = 'ABORTED', updated_ms = greatest(updated_ms + 1, CAST($2 AS bigint)) WHERE dat_txn = CAST($1 AS uuid) AND state IN ('ACTIVE', 'PREPARED')"
+	prepareText = "SET state = 'PREPARED', dat_tx_time = greatest(coalesce(dat_tx_time, 0), CAST($3 AS bigint)), updated_ms = greatest(updated_ms + 1, CAST($2 AS bigint)) WHERE dat_txn = CAST($1 AS uuid) AND state || '' IN ('ACTIVE')"
+	bothText    = "SET state = 'COMMITTED', dat_tx_time = greatest(coalesce(dat_tx_time, 0), CAST($3 AS bigint)), updated_ms = greatest(updated_ms + 1, CAST($2 AS bigint)) WHERE dat_txn = CAST($1 AS uuid) AND state || '' IN ('ACTIVE', 'PREPARED')"
+	decideText  = "SET state = 'COMMITTED', updated_ms = greatest(updated_ms + 1, CAST($2 AS bigint)) WHERE dat_txn = CAST($1 AS uuid) AND state || '' IN ('PREPARED')"
+	abortText   = "SET state = 'ABORTED', updated_ms = greatest(updated_ms + 1, CAST($2 AS bigint)) WHERE dat_txn = CAST($1 AS uuid) AND state || '' IN ('ACTIVE', 'PREPARED')"
 	forbidText  = "SELECT CAST($1 AS uuid), 'ABORTED', 0, '[]'"
 	stateText   = "SELECT state FROM dat_journal WHERE dat_txn = CAST($1 AS uuid)"
-	finishText  = "SET state = 'DONE', updated_ms = greatest(updated_ms + 1, CAST($2 AS bigint)) WHERE dat_txn IN $1 AND state IN ('COMMITTED')"
+	finishText  = "SET state = 'DONE', updated_ms = greatest(updated_ms + 1, CAST($2 AS bigint)) WHERE dat_txn IN $1 AND state || '' IN ('COMMITTED')"
 	hardenText  = "UPDATE dat_journal_meta SET layout = layout"
 )
 
