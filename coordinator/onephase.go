@@ -52,7 +52,8 @@ func (c *Coordinator) commitOnePhase(ctx context.Context, u *Unit, writers []*Pa
 }
 
 // settle asks the store, until it answers, what became of a one-phase commit
-// whose answer was lost.
+// whose answer was lost. It is detached: the end of the caller's context may be
+// what lost it. CommitTimeout bounds it.
 func (c *Coordinator) settle(ctx context.Context, u *Unit, p *Part) (branches.Fate, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.CommitTimeout)
 	defer cancel()

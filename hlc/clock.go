@@ -53,7 +53,8 @@ func (c *Clock) Wall() Wall { return c.wall }
 // observed or been raised to, and not behind the wall clock (C1, C2). It is the
 // paper's rule for a local or send event; after Observe it is the rule for the
 // receive event. It panics when the clock stands at Max, because repeating a
-// time would let two units share it.
+// time would let two units share it. No clock comes there before the year 6429:
+// Observe refuses a peer that is far ahead.
 func (c *Clock) Now() Time {
 	physical := c.physical()
 	c.mu.Lock()

@@ -17,7 +17,7 @@ import (
 // Issue, "Show": recovery of 1,000 in-doubt transactions, half decided.
 func TestThousandInDoubt(t *testing.T) {
 	if testing.Short() {
-		t.Skip("short: make bench measures it")
+		pgtest.Skip(t, "-short: make bench measures it")
 	}
 	c := pgtest.Own(t, "max_prepared_transactions=2100", "shared_buffers=128MB")
 	d := two(t, c)

@@ -107,8 +107,8 @@ func (c *claim) settled(ctx context.Context, otherwise error) error {
 	return otherwise
 }
 
-// release gives the step back, unless it is recorded. Where that fails the claim
-// lapses by itself.
+// release gives the step back, unless it is recorded, also for a caller whose
+// context has ended. Where that fails the claim lapses by itself.
 func (c *claim) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
 	defer cancel()

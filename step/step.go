@@ -219,7 +219,7 @@ func (r *runner) claim(ctx context.Context, replaces string) (*claim, error) {
 
 // reread finds out about a claim whose reply was lost: the token that was sent
 // is in the row, or it proves nothing. A claim that lands yet is nobody's, and
-// lapses.
+// lapses. The end of the caller's context may be what lost the reply.
 func (r *runner) reread(ctx context.Context, token string, lost error) (journal.Answer, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.ttl/3)
 	defer cancel()

@@ -73,6 +73,7 @@ func (s *Store) deleteRows(ctx context.Context, name tableName, txn branches.Txn
 			Asks:  branches.Transient, ByHand: true,
 		}
 	case code(err) == codeUnfinished || !answered(err):
+		// Detached: the end of ctx may be why there is no answer. pending has its own bound.
 		if waiting, lookErr := s.pending(context.WithoutCancel(ctx), name, txn); lookErr == nil && waiting {
 			return s.busy("delete rows", "table "+name.String(), errors.Join(errPending, err))
 		}

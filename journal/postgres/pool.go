@@ -133,7 +133,7 @@ func (p *pool) connect(ctx context.Context) (*link, error) {
 		return nil, err
 	}
 	l.conn = conn
-	detached := context.WithoutCancel(ctx)
+	detached := context.WithoutCancel(ctx) // the goodbye is said long after the call that connected
 	l.goodbye = func() {
 		bounded, cancel := context.WithTimeout(detached, closeWithin)
 		defer cancel()

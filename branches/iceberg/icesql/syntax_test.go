@@ -207,6 +207,16 @@ func FuzzParse(f *testing.F) {
 	for _, text := range []string{"SELECT $1", "'", `"`, "/*", "X'", "1e", "((((", "CREATE TABLE t (a struct<a:b", "--"} {
 		f.Add(text)
 	}
+	for _, deep := range []string{"(", "NOT ", "-", "a + ", "a AND ", "a IN (", "CASE WHEN ", "CAST("} {
+		f.Add("SELECT " + strings.Repeat(deep, 300) + "1 FROM t")
+	}
+	f.Add("CREATE TABLE t (a " + strings.Repeat("list<", 300) + "int)")
+	for _, text := range []string{
+		"SELECT $1, ?", "SELECT :a, $1", "SELECT $0", "SELECT $99999999999999999999", "SELECT 'ü', '''' FROM \"ü\"\"\"",
+		"SELECT 1e999999999, -9223372036854775808, 0x", "SELECT /* /* */ 1", "-- only a comment", ";", "SELECT 1;;", "\xff\xfe",
+	} {
+		f.Add(text)
+	}
 	f.Fuzz(checkParse)
 }
 
