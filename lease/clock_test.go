@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,10 +15,12 @@ import (
 // stepping is a journal's clock that is set while it runs.
 type stepping struct {
 	hlc.Wall
-	by time.Duration
+	by atomic.Int64
 }
 
-func (s *stepping) Now() time.Time { return s.Wall.Now().Add(s.by) }
+func (s *stepping) Now() time.Time { return s.Wall.Now().Add(time.Duration(s.by.Load())) }
+
+func (s *stepping) set(by time.Duration) { s.by.Store(int64(by)) }
 
 // The journal's clock is set forward: the lease lapses early, another is granted
 // the next fence, and the first holder learns of it with its next renewal.
@@ -26,7 +29,7 @@ func TestJournalsClockSteps(t *testing.T) {
 		clock := &stepping{Wall: hlc.System}
 		j := memjournal.New(clock)
 		first := must(t, j, "a", 1)
-		clock.by = time.Hour
+		clock.set(time.Hour)
 		second := must(t, j, "b", 2)
 		pass(t, 11*time.Second)
 		if fenced, ok := errors.AsType[*Fenced](context.Cause(first.Context())); !ok || fenced.Fence != 1 {
@@ -34,7 +37,7 @@ func TestJournalsClockSteps(t *testing.T) {
 		}
 		// And back: its holder goes on, since it is renewed from the clock that is
 		// there; one that has died keeps the others out until that clock has caught up.
-		clock.by = 0
+		clock.set(0)
 		pass(t, 75*time.Second)
 		if cause := second.held.Cause(); cause != nil {
 			t.Errorf("the second holder ended by %v", cause)
@@ -42,7 +45,7 @@ func TestJournalsClockSteps(t *testing.T) {
 		second.drop()
 		pass(t, 30*time.Second)
 		must(t, j, "c", 3).drop()
-		clock.by = -time.Hour
+		clock.set(-time.Hour)
 		pass(t, 30*time.Second)
 		expectHeld(t, j, "d", "c")
 		pass(t, time.Hour)
