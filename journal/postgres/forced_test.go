@@ -25,71 +25,85 @@ func lazy(t *testing.T, settings ...string) *pgtest.Cluster {
 	}, settings...)...)
 }
 
+// crashing is a server that is killed with its unflushed writes, and what must
+// be there afterwards.
+type crashing struct {
+	*pgtest.Cluster
+	session  journal.Session
+	expected []expectation
+	lost     int // unforced writes that a crash took
+}
+
+type expectation struct {
+	name string
+	txn  branches.TxnID
+	want journal.State
+}
+
+// mayBeLost is the state of a record that a crash took.
+const mayBeLost journal.State = ""
+
+func (c *crashing) expect(name string, txn branches.TxnID, want journal.State) {
+	c.expected = append(c.expected, expectation{name, txn, want})
+}
+
+func (c *crashing) crash(t *testing.T) {
+	t.Helper()
+	c.Kill(t)
+	c.Start(t)
+	// The first call after it may still meet the dead connection.
+	for range 2 {
+		if _, err := c.session.Read(t.Context(), newTxn(t)); errors.Is(err, journal.ErrNotFound) {
+			break
+		}
+	}
+	for _, e := range c.expected {
+		rec, err := c.session.Read(t.Context(), e.txn)
+		if errors.Is(err, journal.ErrNotFound) {
+			err = nil
+		}
+		if e.want == mayBeLost && err == nil {
+			if rec.State == mayBeLost {
+				c.lost++
+			}
+			continue // the server may have flushed it by itself
+		}
+		if err != nil || rec.State != e.want {
+			t.Errorf("%s: after the crash it is %q, %v, want %q", e.name, rec.State, err, e.want)
+		}
+	}
+	c.expected = nil
+}
+
 // TestCrash kills the server with its unflushed writes: what was acknowledged
 // as forced is there, and what was visible before a forced write is there too
 // (J2).
 func TestCrash(t *testing.T) {
-	cluster := lazy(t)
-	j, dsn := installed(t, cluster)
+	c := &crashing{Cluster: lazy(t)}
+	j, dsn := installed(t, c.Cluster)
 	s := session(t, j)
-	type expectation struct {
-		name string
-		txn  branches.TxnID
-		want journal.State
-	}
-	var expected []expectation
-	lost := 0 // unforced writes that a crash took
-	expect := func(name string, txn branches.TxnID, want journal.State) {
-		expected = append(expected, expectation{name, txn, want})
-	}
-	crash := func() {
-		t.Helper()
-		cluster.Kill(t)
-		cluster.Start(t)
-		// The first call after it may still meet the dead connection.
-		for range 2 {
-			if _, err := s.Read(t.Context(), newTxn(t)); errors.Is(err, journal.ErrNotFound) {
-				break
-			}
-		}
-		for _, e := range expected {
-			rec, err := s.Read(t.Context(), e.txn)
-			if errors.Is(err, journal.ErrNotFound) {
-				err = nil
-			}
-			if e.want == mayBeLost && err == nil {
-				if rec.State == mayBeLost {
-					lost++
-				}
-				continue // the server may have flushed it by itself
-			}
-			if err != nil || rec.State != e.want {
-				t.Errorf("%s: after the crash it is %q, %v, want %q", e.name, rec.State, err, e.want)
-			}
-		}
-		expected = nil
-	}
+	c.session = s
 
 	decided := active(t, s)
 	if err := s.Decide(t.Context(), decision(decided)); err != nil {
 		t.Fatal(err)
 	}
-	expect("S7", decided.Txn, journal.StateCommitted)
+	c.expect("S7", decided.Txn, journal.StateCommitted)
 	behind := active(t, s) // the flush of S7
-	expect("an unforced S4", behind.Txn, mayBeLost)
-	crash()
+	c.expect("an unforced S4", behind.Txn, mayBeLost)
+	c.crash(t)
 
 	forced := newTxn(t)
 	if _, err := s.Abort(t.Context(), forced, journal.Forced); err != nil {
 		t.Fatal(err)
 	}
-	expect("a forced ABORTED", forced, journal.StateAborted)
+	c.expect("a forced ABORTED", forced, journal.StateAborted)
 	unforced := newTxn(t)
 	if _, err := s.Abort(t.Context(), unforced, journal.Unforced); err != nil {
 		t.Fatal(err)
 	}
-	expect("an unforced ABORTED", unforced, mayBeLost)
-	crash()
+	c.expect("an unforced ABORTED", unforced, mayBeLost)
+	c.crash(t)
 
 	found := newTxn(t)
 	for _, durability := range []journal.Durability{journal.Unforced, journal.Forced} {
@@ -97,8 +111,8 @@ func TestCrash(t *testing.T) {
 			t.Fatal(state, err)
 		}
 	}
-	expect("an ABORTED that a forced Abort found", found, journal.StateAborted)
-	crash()
+	c.expect("an ABORTED that a forced Abort found", found, journal.StateAborted)
+	c.crash(t)
 
 	// COMMITTED that is visible and not durable: as a fail-over or another
 	// program may leave it.
@@ -107,31 +121,28 @@ func TestCrash(t *testing.T) {
 	if err := j.Harden(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	expect("what Harden found", visible.Txn, journal.StateCommitted)
-	crash()
+	c.expect("what Harden found", visible.Txn, journal.StateCommitted)
+	c.crash(t)
 
 	late := active(t, s)
 	async(t, dsn, `UPDATE dat_journal SET state = 'COMMITTED' WHERE dat_txn = '`+late.Txn.String()+`'`)
 	if state, err := s.Abort(t.Context(), late.Txn, journal.Forced); err != nil || state != journal.StateCommitted {
 		t.Fatal(state, err)
 	}
-	expect("a COMMITTED that a forced Abort found", late.Txn, journal.StateCommitted)
-	crash()
+	c.expect("a COMMITTED that a forced Abort found", late.Txn, journal.StateCommitted)
+	c.crash(t)
 
 	done := active(t, s)
 	async(t, dsn, `UPDATE dat_journal SET state = 'COMMITTED' WHERE dat_txn = '`+done.Txn.String()+`'`)
 	if n, err := j.Finish(t.Context(), []branches.TxnID{done.Txn}); err != nil || n != 1 {
 		t.Fatal(n, err)
 	}
-	expect("DONE, which is not forced", done.Txn, mayBeLost)
-	crash()
-	if lost == 0 {
+	c.expect("DONE, which is not forced", done.Txn, mayBeLost)
+	c.crash(t)
+	if c.lost == 0 {
 		t.Error("no crash took an unforced write: they tested nothing")
 	}
 }
-
-// mayBeLost is the state of a record that a crash took.
-const mayBeLost journal.State = ""
 
 func async(t *testing.T, dsn, sql string) {
 	t.Helper()
