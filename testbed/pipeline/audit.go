@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
@@ -163,13 +162,7 @@ func (r result) print() {
 		_, _ = fmt.Fprintf(w, "%s\t%v\n", row.name, row.value) // to memory
 	}
 	_ = w.Flush() // a broken pipe ends the program by itself
-	for i, v := range r.violations {
-		if i == 10 {
-			fmt.Printf("... and %d more\n", len(r.violations)-i)
-			break
-		}
-		fmt.Println("violation:", strings.TrimSpace(v))
-	}
+	rig.List(r.violations)
 }
 
 func (r result) figures(board *rig.Board, rounds int) {

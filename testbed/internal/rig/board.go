@@ -48,3 +48,14 @@ func (b *Board) ExitCode() int {
 	}
 	return 0
 }
+
+// List prints violations, the first ten of them.
+func List(violations []string) {
+	for i, v := range violations {
+		if i == 10 {
+			fmt.Printf("... and %d more\n", len(violations)-i)
+			break
+		}
+		fmt.Println("violation:", v)
+	}
+}
