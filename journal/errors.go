@@ -84,3 +84,25 @@ func (e *Damaged) Unwrap() error { return e.Err }
 
 // Kind is Permanent: it takes a person or a newer program.
 func (e *Damaged) Kind() branches.Kind { return branches.Permanent }
+
+// Wrap is for adapters: it says of an error, once, what was being done. Nil, and
+// the errors of this package that say it themselves, pass.
+func Wrap(doing string, err error) error {
+	var (
+		conflict   *Conflict
+		drift      *Drift
+		layout     *Layout
+		fenced     *Fenced
+		superseded *Superseded
+		unfit      *Unfit
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &conflict), errors.As(err, &drift), errors.As(err, &layout),
+		errors.As(err, &fenced), errors.As(err, &superseded), errors.As(err, &unfit),
+		errors.Is(err, ErrNotFound), errors.Is(err, ErrFull):
+		return err
+	}
+	return fmt.Errorf("rhizodat: %s: %w", doing, err)
+}

@@ -14,9 +14,9 @@ import (
 func (j *Journal) Annotate(ctx context.Context, rec journal.Record) error {
 	note, err := encodeNote(rec.Note)
 	if err != nil {
-		return wrap("annotate journal record", err)
+		return journal.Wrap("annotate journal record", err)
 	}
-	return wrap("annotate journal record", j.with(ctx, func() error {
+	return journal.Wrap("annotate journal record", j.with(ctx, func() error {
 		return j.write(ctx, func(tx *bolt.Tx) error {
 			stands, found, err := j.find(ctx, tx, rec.Txn)
 			if err != nil {

@@ -28,7 +28,7 @@ func (j *Journal) Removable(ctx context.Context, before time.Time, limit int) ([
 		})
 		return err
 	})
-	return list, wrap("list removable journal records", errors.Join(append([]error{err}, damaged...)...))
+	return list, journal.Wrap("list removable journal records", errors.Join(append([]error{err}, damaged...)...))
 }
 
 // Remove implements journal.Compactor. The horizon rises in the transaction that
@@ -60,7 +60,7 @@ func (j *Journal) Remove(ctx context.Context, txns []branches.TxnID) (int, error
 		_, err = tx.Run(ctx, j.words.remove, map[string]any{"titles": gone.titles})
 		return len(gone.titles), err
 	})
-	return removed, wrap("remove journal records", err)
+	return removed, journal.Wrap("remove journal records", err)
 }
 
 // removal is what one transaction removes.

@@ -11,12 +11,12 @@ import (
 
 // Leases implements journal.Conditional.
 func (j *Journal) Leases(ctx context.Context) (journal.Leases, error) {
-	return leases{j}, wrap("open leases", j.prove(ctx))
+	return leases{j}, journal.Wrap("open leases", j.prove(ctx))
 }
 
 // Steps implements journal.Conditional.
 func (j *Journal) Steps(ctx context.Context) (journal.Steps, error) {
-	return steps{j}, wrap("open steps", j.prove(ctx))
+	return steps{j}, journal.Wrap("open steps", j.prove(ctx))
 }
 
 // prove probes the conditional writes, once. A journal that commits and keeps

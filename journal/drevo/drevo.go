@@ -223,22 +223,3 @@ func (t turn) take(ctx context.Context) (give func()) {
 }
 
 func (j *Journal) nowMS() int64 { return j.opts.Wall.Now().UnixMilli() }
-
-// wrap says once what was being done; errors that say it themselves pass.
-func wrap(doing string, err error) error {
-	var conflict *journal.Conflict
-	var drift *journal.Drift
-	var layout *journal.Layout
-	var fenced *journal.Fenced
-	var superseded *journal.Superseded
-	var unfit *journal.Unfit
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &conflict), errors.As(err, &drift), errors.As(err, &layout),
-		errors.As(err, &fenced), errors.As(err, &superseded), errors.As(err, &unfit),
-		errors.Is(err, journal.ErrNotFound), errors.Is(err, journal.ErrFull):
-		return err
-	}
-	return fmt.Errorf("rhizodat: %s: %w", doing, err)
-}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/internal/bolt"
+	"github.com/rhizodat/rhizodat-go/journal"
 )
 
 // manyRecords is from when on compaction is worth a word: inside a transaction
@@ -28,7 +29,7 @@ func (j *Journal) Examine(ctx context.Context) ([]branches.Finding, error) {
 		}
 		return nil
 	})
-	return list, wrap("examine journal", err)
+	return list, journal.Wrap("examine journal", err)
 }
 
 // examineFence: while a transaction is prepared in the graph, nothing can be decided.

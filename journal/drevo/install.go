@@ -18,7 +18,7 @@ const Layout = 1
 // Install implements branches.Installer: it makes the journal's own node, and the
 // graph's identity where nobody has yet, in one transaction.
 func (j *Journal) Install(ctx context.Context) error {
-	return wrap("install journal", j.install(ctx))
+	return journal.Wrap("install journal", j.install(ctx))
 }
 
 func (j *Journal) install(ctx context.Context) error {

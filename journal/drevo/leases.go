@@ -77,7 +77,7 @@ func (l leases) Acquire(ctx context.Context, r journal.LeaseRequest) (stands jou
 		return true, one(tx.Run(ctx, j.words.changeLease, map[string]any{"title": title, "props": props}))
 	})
 	if err != nil {
-		return journal.Lease{Name: r.Name}, answer, wrap("acquire lease", err)
+		return journal.Lease{Name: r.Name}, answer, journal.Wrap("acquire lease", err)
 	}
 	return stands, answer, nil
 }
@@ -111,7 +111,7 @@ func (l leases) Renew(ctx context.Context, list []journal.LeaseRenewal) ([]journ
 		}
 		return standing, nil
 	}, j.words.renewLeases)
-	return answers, wrap("renew leases", err)
+	return answers, journal.Wrap("renew leases", err)
 }
 
 // Release implements journal.Leases.
@@ -126,7 +126,7 @@ func (l leases) Release(ctx context.Context, lease journal.Lease) (journal.Answe
 			"title": j.words.leaseTitle(lease.Name), "props": map[string]any{"holder": ""},
 		}))
 	})
-	return answer, wrap("release lease", err)
+	return answer, journal.Wrap("release lease", err)
 }
 
 // Get implements journal.Leases.
@@ -136,7 +136,7 @@ func (l leases) Get(ctx context.Context, name string) (journal.Lease, error) {
 		err = journal.ErrNotFound
 	}
 	if err != nil {
-		return journal.Lease{}, wrap("read lease", err)
+		return journal.Lease{}, journal.Wrap("read lease", err)
 	}
 	return list[0], nil
 }
@@ -144,7 +144,7 @@ func (l leases) Get(ctx context.Context, name string) (journal.Lease, error) {
 // List implements journal.Leases.
 func (l leases) List(ctx context.Context) ([]journal.Lease, error) {
 	list, err := l.read(ctx, l.j.words.listLeases, nil)
-	return list, wrap("list leases", err)
+	return list, journal.Wrap("list leases", err)
 }
 
 func (l leases) read(ctx context.Context, text string, params map[string]any) (list []journal.Lease, err error) {

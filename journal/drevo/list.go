@@ -36,7 +36,7 @@ func (j *Journal) Finish(ctx context.Context, txns []branches.TxnID) (int, error
 		}
 		return total, nil
 	})
-	return changed, wrap("finish journal records", err)
+	return changed, journal.Wrap("finish journal records", err)
 }
 
 // batches calls f for some of txns at a time, each in a transaction of its own,
@@ -109,7 +109,7 @@ func (j *Journal) Scan(ctx context.Context, filter journal.Filter, f func(journa
 			after = asText(rows[len(rows)-1][0])
 		}
 	})
-	return wrap("list journal records", errors.Join(append([]error{err}, damaged...)...))
+	return journal.Wrap("list journal records", errors.Join(append([]error{err}, damaged...)...))
 }
 
 // scan reads one page. Only what was asked for is asked: a record whose property

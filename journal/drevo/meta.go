@@ -51,7 +51,7 @@ func (j *Journal) Identify(ctx context.Context) (journal.Identity, error) {
 		id.Here, err = j.graph.Place(ctx)
 		return err
 	})
-	return id, wrap("identify journal", err)
+	return id, journal.Wrap("identify journal", err)
 }
 
 // Place implements branches.Placer: which graph the journal is in, however it is
@@ -63,7 +63,7 @@ func (j *Journal) Place(ctx context.Context) (branches.Place, error) {
 
 // Adopt implements journal.Adopter.
 func (j *Journal) Adopt(ctx context.Context, place branches.Place) error {
-	return wrap("adopt journal", j.with(ctx, func() error {
+	return journal.Wrap("adopt journal", j.with(ctx, func() error {
 		return j.write(ctx, func(tx *bolt.Tx) error {
 			if _, err := j.metaIn(ctx, tx); err != nil {
 				return err
@@ -81,7 +81,7 @@ func (j *Journal) Clock(ctx context.Context) (time.Time, error) {
 		return err
 	})
 	if err != nil {
-		return time.Time{}, wrap("read journal's clock", err)
+		return time.Time{}, journal.Wrap("read journal's clock", err)
 	}
 	return time.UnixMilli(meta.nowMS), nil
 }
@@ -102,7 +102,7 @@ func (j *Journal) HighWater(ctx context.Context) (hlc.Time, error) {
 		highest = max(highest, meta.hlc, meta.fence)
 		return err
 	})
-	return highest, wrap("read journal's highest time", err)
+	return highest, journal.Wrap("read journal's highest time", err)
 }
 
 // Horizon implements journal.Compactor.
@@ -113,7 +113,7 @@ func (j *Journal) Horizon(ctx context.Context) (time.Time, error) {
 		return err
 	})
 	if err != nil || meta.horizonMS == 0 {
-		return time.Time{}, wrap("read compaction horizon", err)
+		return time.Time{}, journal.Wrap("read compaction horizon", err)
 	}
 	return time.UnixMilli(meta.horizonMS), nil
 }

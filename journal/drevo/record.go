@@ -87,7 +87,7 @@ func (j *Journal) read(ctx context.Context, txn branches.TxnID) (journal.Record,
 // followed by a record that may be lost with it, and by one that stands on its own
 // line: then the server refuses to start, which is not silent.
 func (j *Journal) Harden(ctx context.Context) error {
-	return wrap("harden journal", j.with(ctx, func() error { return j.harden(ctx, nil) }))
+	return journal.Wrap("harden journal", j.with(ctx, func() error { return j.harden(ctx, nil) }))
 }
 
 // harden calls look, if there is one, in its last transaction.

@@ -25,7 +25,7 @@ func (j *Journal) Stores(ctx context.Context) ([]journal.Registered, error) {
 		}
 		return nil
 	})
-	return list, wrap("list registered stores", err)
+	return list, journal.Wrap("list registered stores", err)
 }
 
 // findStore reads an entry inside a transaction.
@@ -71,7 +71,7 @@ func (j *Journal) Register(ctx context.Context, r journal.Registered) (journal.R
 		})
 	})
 	if err != nil {
-		return journal.Registered{}, wrap("register store", err)
+		return journal.Registered{}, journal.Wrap("register store", err)
 	}
 	return stands, nil
 }
@@ -96,7 +96,7 @@ func (j *Journal) Rebind(ctx context.Context, old, r journal.Registered) (bool, 
 			return j.setStore(ctx, tx, r.Name, storeProps(next))
 		})
 	})
-	return won && err == nil, wrap("rebind store", err)
+	return won && err == nil, journal.Wrap("rebind store", err)
 }
 
 // RaiseSweeps implements journal.Registry.
@@ -114,7 +114,7 @@ func (j *Journal) RaiseSweeps(ctx context.Context, name string, from int64) (int
 		})
 	})
 	if err != nil {
-		return 0, wrap("raise sweep counter", err)
+		return 0, journal.Wrap("raise sweep counter", err)
 	}
 	return from + 1, nil
 }

@@ -34,7 +34,7 @@ func (s *session) ready(ctx context.Context) error {
 
 // Create implements journal.Session.
 func (s *session) Create(ctx context.Context, rec *journal.Record) error {
-	return wrap("write journal record", s.create(ctx, rec))
+	return journal.Wrap("write journal record", s.create(ctx, rec))
 }
 
 func (s *session) create(ctx context.Context, rec *journal.Record) error {
@@ -129,7 +129,7 @@ func (j *Journal) born(txn branches.TxnID, state journal.State, list string) map
 
 // Prepare implements journal.Session.
 func (s *session) Prepare(ctx context.Context, d journal.Decision) error {
-	return wrap("prepare journal record", s.change(ctx, d, journal.StatePrepared, journal.Sources(journal.StatePrepared)))
+	return journal.Wrap("prepare journal record", s.change(ctx, d, journal.StatePrepared, journal.Sources(journal.StatePrepared)))
 }
 
 // Decide implements journal.Session. With d.WithPrepare both transitions are one
@@ -139,7 +139,7 @@ func (s *session) Decide(ctx context.Context, d journal.Decision) error {
 	if d.WithPrepare {
 		from = append(from, journal.Sources(journal.StatePrepared)...)
 	}
-	return wrap("decide journal record", s.change(ctx, d, journal.StateCommitted, from))
+	return journal.Wrap("decide journal record", s.change(ctx, d, journal.StateCommitted, from))
 }
 
 // change is the compare-and-set of one record.
@@ -201,7 +201,7 @@ func (j *Journal) swap(ctx context.Context, tx *bolt.Tx, d journal.Decision, to 
 // Abort implements journal.Session.
 func (s *session) Abort(ctx context.Context, txn branches.TxnID, durability journal.Durability) (journal.State, error) {
 	state, err := s.abort(ctx, txn, durability)
-	return state, wrap("abort journal record", err)
+	return state, journal.Wrap("abort journal record", err)
 }
 
 // abort proves by writing. A lost request that is still on its way cannot commit
@@ -244,10 +244,10 @@ func (s *session) abort(ctx context.Context, txn branches.TxnID, durability jour
 // Read implements journal.Session.
 func (s *session) Read(ctx context.Context, txn branches.TxnID) (journal.Record, error) {
 	if err := s.ready(ctx); err != nil {
-		return journal.Record{}, wrap("read journal record", err)
+		return journal.Record{}, journal.Wrap("read journal record", err)
 	}
 	rec, err := s.j.read(ctx, txn)
-	return rec, wrap("read journal record", err)
+	return rec, journal.Wrap("read journal record", err)
 }
 
 // Release implements journal.Session.

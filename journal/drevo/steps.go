@@ -95,7 +95,7 @@ func (s steps) Claim(ctx context.Context, r journal.StepRequest) (stands journal
 		return true, err
 	})
 	if err != nil {
-		return journal.Step{Key: r.Key}, answer, wrap("claim step", err)
+		return journal.Step{Key: r.Key}, answer, journal.Wrap("claim step", err)
 	}
 	return stands, answer, nil
 }
@@ -128,13 +128,13 @@ func (s steps) Renew(ctx context.Context, list []journal.StepRenewal) ([]journal
 		}
 		return standing, nil
 	}, j.words.renewSteps)
-	return answers, wrap("renew steps", err)
+	return answers, journal.Wrap("renew steps", err)
 }
 
 // Record implements journal.Steps.
 func (s steps) Record(ctx context.Context, r journal.StepRecord) (journal.Answer, error) {
 	answer, err := s.j.attempt(ctx, func(tx *bolt.Tx) (bool, error) { return s.j.recordStep(ctx, tx, r) })
-	return answer, wrap("record step", err)
+	return answer, journal.Wrap("record step", err)
 }
 
 // recordStep writes a value on the condition that the claim is r's and nothing is
@@ -162,7 +162,7 @@ func (s steps) Release(ctx context.Context, key journal.StepKey, token string) (
 		_, err = tx.Run(ctx, j.words.removeSteps, map[string]any{"titles": []any{j.words.stepTitle(key)}})
 		return true, err
 	})
-	return answer, wrap("release step", err)
+	return answer, journal.Wrap("release step", err)
 }
 
 // Get implements journal.Steps.
@@ -179,12 +179,12 @@ func (s steps) Get(ctx context.Context, key journal.StepKey) (found journal.Step
 		found = step.Step
 		return err
 	})
-	return found, wrap("read step", err)
+	return found, journal.Wrap("read step", err)
 }
 
 // List implements journal.StepLister.
 func (s steps) List(ctx context.Context, f func(journal.Step) error) error {
-	return wrap("list steps", s.j.with(ctx, func() error {
+	return journal.Wrap("list steps", s.j.with(ctx, func() error {
 		var after journal.StepKey
 		for {
 			rows, err := s.j.graph.Read(ctx, s.j.words.listSteps, map[string]any{
@@ -237,7 +237,7 @@ func (s steps) Remove(ctx context.Context, before time.Time, limit int) (removed
 		})
 	})
 	if err != nil {
-		return 0, wrap("remove steps", err)
+		return 0, journal.Wrap("remove steps", err)
 	}
 	return removed, nil
 }

@@ -18,7 +18,7 @@ func (j *Journal) Annotate(ctx context.Context, rec journal.Record) error {
 	if slices.ContainsFunc(rec.Branches, journal.Branch.Amended) {
 		write = j.writeBranches
 	}
-	return wrap("annotate journal record", j.with(ctx, func(conn Conn, q *statements) error {
+	return journal.Wrap("annotate journal record", j.with(ctx, func(conn Conn, q *statements) error {
 		return write(ctx, conn, q, rec)
 	}))
 }

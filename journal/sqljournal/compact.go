@@ -29,7 +29,7 @@ func (j *Journal) Removable(ctx context.Context, before time.Time, limit int) ([
 		}
 		return nil
 	})
-	return list, wrap("list removable journal records", errors.Join(append([]error{err}, damaged...)...))
+	return list, journal.Wrap("list removable journal records", errors.Join(append([]error{err}, damaged...)...))
 }
 
 // Remove implements journal.Compactor. The horizon rises in the transaction
@@ -67,14 +67,14 @@ func (j *Journal) Remove(ctx context.Context, txns []branches.TxnID) (int, error
 		}
 		return results[1].Affected, nil
 	})
-	return removed, wrap("remove journal records", err)
+	return removed, journal.Wrap("remove journal records", err)
 }
 
 // Horizon implements journal.Compactor.
 func (j *Journal) Horizon(ctx context.Context) (time.Time, error) {
 	ms, err := j.number(ctx, func(q *statements) string { return q.horizon })
 	if err != nil || ms == 0 {
-		return time.Time{}, wrap("read compaction horizon", err)
+		return time.Time{}, journal.Wrap("read compaction horizon", err)
 	}
 	return time.UnixMilli(ms), nil
 }
@@ -82,14 +82,14 @@ func (j *Journal) Horizon(ctx context.Context) (time.Time, error) {
 // HighWater implements journal.Timekeeper.
 func (j *Journal) HighWater(ctx context.Context) (hlc.Time, error) {
 	t, err := j.number(ctx, func(q *statements) string { return q.highWater })
-	return hlc.Time(t), wrap("read journal's highest time", err)
+	return hlc.Time(t), journal.Wrap("read journal's highest time", err)
 }
 
 // Clock implements journal.Timekeeper.
 func (j *Journal) Clock(ctx context.Context) (time.Time, error) {
 	ms, err := j.number(ctx, func(q *statements) string { return q.clock })
 	if err != nil {
-		return time.Time{}, wrap("read journal's clock", err)
+		return time.Time{}, journal.Wrap("read journal's clock", err)
 	}
 	return time.UnixMilli(ms), nil
 }

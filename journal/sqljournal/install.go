@@ -16,10 +16,10 @@ import (
 func (j *Journal) Install(ctx context.Context) error {
 	conn, err := j.pool.Take(ctx, true)
 	if err != nil {
-		return wrap("install journal", err)
+		return journal.Wrap("install journal", err)
 	}
 	defer conn.Release()
-	return wrap("install journal", j.install(ctx, conn))
+	return journal.Wrap("install journal", j.install(ctx, conn))
 }
 
 func (j *Journal) install(ctx context.Context, conn Conn) error {

@@ -54,7 +54,7 @@ func (q *statements) leases() {
 // Acquire implements journal.Leases.
 func (l leases) Acquire(ctx context.Context, r journal.LeaseRequest) (stands journal.Lease, answer journal.Answer, err error) {
 	if err = l.j.prove(ctx, l.probing); err != nil {
-		return stands, answer, wrap("acquire lease", err)
+		return stands, answer, journal.Wrap("acquire lease", err)
 	}
 	err = l.j.with(ctx, func(conn Conn, q *statements) error {
 		row, a, err := attempt(ctx, conn, Ask(q.lease.acquire, r.Name, r.Holder, r.Token, r.TTL.Milliseconds()))
@@ -73,7 +73,7 @@ func (l leases) Acquire(ctx context.Context, r journal.LeaseRequest) (stands jou
 		}
 		return nil // it was refused, whatever the look at it came to
 	})
-	return stands, answer, wrap("acquire lease", err)
+	return stands, answer, journal.Wrap("acquire lease", err)
 }
 
 // Renew implements journal.Leases.
@@ -90,7 +90,7 @@ func (l leases) Renew(ctx context.Context, list []journal.LeaseRenewal) ([]journ
 	}
 	wanted, err := json.Marshal(items)
 	if err != nil {
-		return make([]journal.Answer, len(list)), wrap("renew leases", err)
+		return make([]journal.Answer, len(list)), journal.Wrap("renew leases", err)
 	}
 	answers, err := l.j.renew(ctx, l.probing, len(list), func(row []any) (int, error) {
 		fence, err := asInt[journal.Fence](row[1])
@@ -102,7 +102,7 @@ func (l leases) Renew(ctx context.Context, list []journal.LeaseRenewal) ([]journ
 		}))
 	}, func(q *statements) Stmt { return Ask(q.lease.renew, string(wanted)) },
 		func(q *statements) Stmt { return Ask(q.lease.stand, string(wanted)) })
-	return answers, wrap("renew leases", err)
+	return answers, journal.Wrap("renew leases", err)
 }
 
 // Release implements journal.Leases.
@@ -110,7 +110,7 @@ func (l leases) Release(ctx context.Context, lease journal.Lease) (journal.Answe
 	a, err := l.j.attempt(ctx, l.probing, func(q *statements) Stmt {
 		return Do(q.lease.release, lease.Name, lease.Token, int64(lease.Fence))
 	})
-	return a, wrap("release lease", err)
+	return a, journal.Wrap("release lease", err)
 }
 
 // Get implements journal.Leases.
@@ -119,7 +119,7 @@ func (l leases) Get(ctx context.Context, name string) (found journal.Lease, err 
 		found, err = getLease(ctx, conn, q, name)
 		return err
 	})
-	return found, wrap("read lease", err)
+	return found, journal.Wrap("read lease", err)
 }
 
 func getLease(ctx context.Context, conn Conn, q *statements, name string) (journal.Lease, error) {
@@ -149,7 +149,7 @@ func (l leases) List(ctx context.Context) (list []journal.Lease, err error) {
 		}
 		return nil
 	})
-	return list, wrap("list leases", err)
+	return list, journal.Wrap("list leases", err)
 }
 
 func decodeLease(row []any) (journal.Lease, error) {

@@ -25,7 +25,7 @@ func (j *Journal) Finish(ctx context.Context, txns []branches.TxnID) (int, error
 		res, err := single(ctx, conn, Unforced, Do(q.finish, list, j.nowMS()))
 		return res.Affected, err
 	})
-	return changed, wrap("finish journal records", err)
+	return changed, journal.Wrap("finish journal records", err)
 }
 
 // batches calls f with encoded lists of ids, sorted: two workers that finish
@@ -93,7 +93,7 @@ func (j *Journal) Scan(ctx context.Context, filter journal.Filter, f func(journa
 			}
 		}
 	})
-	return wrap("list journal records", errors.Join(append([]error{err}, damaged...)...))
+	return journal.Wrap("list journal records", errors.Join(append([]error{err}, damaged...)...))
 }
 
 // scan writes only the conditions that were asked for, so that each text has a
@@ -124,7 +124,7 @@ func (q *statements) scan(filter journal.Filter, after branches.TxnID, page int)
 
 // Harden implements journal.Journal.
 func (j *Journal) Harden(ctx context.Context) error {
-	return wrap("harden journal", j.with(ctx, func(conn Conn, q *statements) error { return j.harden(ctx, conn, q) }))
+	return journal.Wrap("harden journal", j.with(ctx, func(conn Conn, q *statements) error { return j.harden(ctx, conn, q) }))
 }
 
 // harden changes a row and nothing in it. A forced transaction that wrote

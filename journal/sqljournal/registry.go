@@ -27,7 +27,7 @@ func (j *Journal) Identify(ctx context.Context) (journal.Identity, error) {
 		id.Here, err = j.dialect.Place(ctx, conn, j.opened.Load().names)
 		return err
 	})
-	return id, wrap("identify journal", err)
+	return id, journal.Wrap("identify journal", err)
 }
 
 // Place implements branches.Placer: where the server says that the journal is.
@@ -48,7 +48,7 @@ func (j *Journal) Adopt(ctx context.Context, place branches.Place) error {
 		}
 		return nil
 	})
-	return wrap("adopt journal", err)
+	return journal.Wrap("adopt journal", err)
 }
 
 // Stores implements journal.Registry.
@@ -68,7 +68,7 @@ func (j *Journal) Stores(ctx context.Context) ([]journal.Registered, error) {
 		}
 		return nil
 	})
-	return list, wrap("list registered stores", err)
+	return list, journal.Wrap("list registered stores", err)
 }
 
 func registered(row []any) (journal.Registered, error) {
@@ -95,7 +95,7 @@ func (j *Journal) Register(ctx context.Context, r journal.Registered) (journal.R
 		stands, err = registered(row)
 		return err
 	})
-	return stands, wrap("register store", err)
+	return stands, journal.Wrap("register store", err)
 }
 
 // Rebind implements journal.Registry. The sweep counter only rises.
@@ -112,7 +112,7 @@ func (j *Journal) Rebind(ctx context.Context, old, r journal.Registered) (bool, 
 		won, err = hit(res)
 		return err
 	})
-	return won, wrap("rebind store", err)
+	return won, journal.Wrap("rebind store", err)
 }
 
 // RaiseSweeps implements journal.Registry.
@@ -137,5 +137,5 @@ func (j *Journal) RaiseSweeps(ctx context.Context, name string, from int64) (int
 		now, err = asInt[int64](row[0])
 		return err
 	})
-	return now, wrap("raise sweep counter", err)
+	return now, journal.Wrap("raise sweep counter", err)
 }

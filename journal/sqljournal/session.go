@@ -34,7 +34,7 @@ var _ journal.Session = (*session)(nil)
 // Create implements journal.Session.
 func (s *session) Create(ctx context.Context, rec *journal.Record) error {
 	if err := s.create(ctx, rec); err != nil {
-		return wrap("write journal record", err)
+		return journal.Wrap("write journal record", err)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (s *session) Prepare(ctx context.Context, d journal.Decision) error {
 		err = s.change(ctx, q, d.Txn, journal.StatePrepared, Unforced,
 			Do(q.prepare, d.Txn.String(), s.j.nowMS(), int64(d.TxTime)))
 	}
-	return wrap("prepare journal record", err)
+	return journal.Wrap("prepare journal record", err)
 }
 
 // Decide implements journal.Session.
@@ -148,7 +148,7 @@ func (s *session) Decide(ctx context.Context, d journal.Decision) error {
 		}
 		err = s.change(ctx, q, d.Txn, journal.StateCommitted, Forced, decide)
 	}
-	return wrap("decide journal record", err)
+	return journal.Wrap("decide journal record", err)
 }
 
 // change runs the compare-and-set of one record.
@@ -192,7 +192,7 @@ func foundState(res Result) (journal.State, error) {
 // Abort implements journal.Session.
 func (s *session) Abort(ctx context.Context, txn branches.TxnID, durability journal.Durability) (journal.State, error) {
 	state, err := s.abort(ctx, txn, durability)
-	return state, wrap("abort journal record", err)
+	return state, journal.Wrap("abort journal record", err)
 }
 
 // abort proves by writing. Reading ACTIVE, PREPARED or nothing would prove
@@ -269,10 +269,10 @@ const abortRounds = 4
 func (s *session) Read(ctx context.Context, txn branches.TxnID) (journal.Record, error) {
 	q, err := s.ready(ctx)
 	if err != nil {
-		return journal.Record{}, wrap("read journal record", err)
+		return journal.Record{}, journal.Wrap("read journal record", err)
 	}
 	rec, err := readOne(ctx, s.conn, q, txn)
-	return rec, wrap("read journal record", err)
+	return rec, journal.Wrap("read journal record", err)
 }
 
 func readOne(ctx context.Context, conn Conn, q *statements, txn branches.TxnID) (journal.Record, error) {
@@ -299,22 +299,3 @@ func (s *session) Release() {
 }
 
 func (j *Journal) nowMS() int64 { return j.opts.Wall.Now().UnixMilli() }
-
-// wrap says once what was being done; errors that say it themselves pass.
-func wrap(doing string, err error) error {
-	var conflict *journal.Conflict
-	var drift *journal.Drift
-	var layout *journal.Layout
-	var fenced *journal.Fenced
-	var superseded *journal.Superseded
-	var unfit *journal.Unfit
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &conflict), errors.As(err, &drift), errors.As(err, &layout),
-		errors.As(err, &fenced), errors.As(err, &superseded), errors.As(err, &unfit),
-		errors.Is(err, journal.ErrNotFound), errors.Is(err, journal.ErrFull):
-		return err
-	}
-	return fmt.Errorf("rhizodat: %s: %w", doing, err)
-}

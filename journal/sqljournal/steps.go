@@ -79,7 +79,7 @@ func (s steps) Claim(ctx context.Context, r journal.StepRequest) (stands journal
 		replaces = r.Replaces
 	}
 	if err = s.j.prove(ctx, s.probing); err != nil {
-		return stands, answer, wrap("claim step", err)
+		return stands, answer, journal.Wrap("claim step", err)
 	}
 	err = s.j.with(ctx, func(conn Conn, q *statements) error {
 		row, a, err := attempt(ctx, conn, Ask(q.step.claim,
@@ -99,7 +99,7 @@ func (s steps) Claim(ctx context.Context, r journal.StepRequest) (stands journal
 		}
 		return nil // it was refused, whatever the look at it came to
 	})
-	return stands, answer, wrap("claim step", err)
+	return stands, answer, journal.Wrap("claim step", err)
 }
 
 // Renew implements journal.Steps.
@@ -117,7 +117,7 @@ func (s steps) Renew(ctx context.Context, list []journal.StepRenewal) ([]journal
 	}
 	wanted, err := json.Marshal(items)
 	if err != nil {
-		return make([]journal.Answer, len(list)), wrap("renew steps", err)
+		return make([]journal.Answer, len(list)), journal.Wrap("renew steps", err)
 	}
 	answers, err := s.j.renew(ctx, s.probing, len(list), func(row []any) (int, error) {
 		key := journal.StepKey{Execution: asText(row[0]), Label: asText(row[1]), Input: asText(row[2])}
@@ -126,13 +126,13 @@ func (s steps) Renew(ctx context.Context, list []journal.StepRenewal) ([]journal
 		}))
 	}, func(q *statements) Stmt { return Ask(q.step.renew, string(wanted)) },
 		func(q *statements) Stmt { return Ask(q.step.stand, string(wanted)) })
-	return answers, wrap("renew steps", err)
+	return answers, journal.Wrap("renew steps", err)
 }
 
 // Record implements journal.Steps.
 func (s steps) Record(ctx context.Context, r journal.StepRecord) (journal.Answer, error) {
 	a, err := s.j.attempt(ctx, s.probing, func(q *statements) Stmt { return q.recordStep(r, q.step.record) })
-	return a, wrap("record step", err)
+	return a, journal.Wrap("record step", err)
 }
 
 func (q *statements) recordStep(r journal.StepRecord, text string, more ...any) Stmt {
@@ -146,7 +146,7 @@ func (s steps) Release(ctx context.Context, k journal.StepKey, token string) (jo
 	a, err := s.j.attempt(ctx, s.probing, func(q *statements) Stmt {
 		return Do(q.step.release, k.Execution, k.Label, k.Input, token)
 	})
-	return a, wrap("release step", err)
+	return a, journal.Wrap("release step", err)
 }
 
 // Get implements journal.Steps.
@@ -155,7 +155,7 @@ func (s steps) Get(ctx context.Context, k journal.StepKey) (found journal.Step, 
 		found, err = getStep(ctx, conn, q, k)
 		return err
 	})
-	return found, wrap("read step", err)
+	return found, journal.Wrap("read step", err)
 }
 
 func getStep(ctx context.Context, conn Conn, q *statements, k journal.StepKey) (journal.Step, error) {
@@ -171,7 +171,7 @@ func getStep(ctx context.Context, conn Conn, q *statements, k journal.StepKey) (
 
 // List implements journal.StepLister.
 func (s steps) List(ctx context.Context, f func(journal.Step) error) error {
-	return wrap("list steps", s.j.with(ctx, func(conn Conn, q *statements) error {
+	return journal.Wrap("list steps", s.j.with(ctx, func(conn Conn, q *statements) error {
 		var after journal.StepKey
 		for {
 			res, err := single(ctx, conn, Read, Ask(q.step.list, after.Execution, after.Label, after.Input, int64(pageSize)))
@@ -202,7 +202,7 @@ func (s steps) Remove(ctx context.Context, before time.Time, limit int) (removed
 		removed = int(res.Affected)
 		return err
 	})
-	return removed, wrap("remove steps", err)
+	return removed, journal.Wrap("remove steps", err)
 }
 
 func decodeStep(row []any) (journal.Step, error) {
