@@ -18,6 +18,7 @@ type allowance struct {
 	says        []string // one of them
 	mend        func(canon.Row)
 	reason      string
+	sometimes   bool // not all of the tables show it
 
 	used, equal int
 }
@@ -82,6 +83,26 @@ func allowances() []*allowance {
 			peer: "java", doing: writes, tables: "fix_identity_v*", says: []string{"avro: field data_file."},
 			reason: "Java 1.12.0 writes a length before a fixed partition value, which Avro's specification has not; PyIceberg cannot read it either",
 		},
+		{
+			peer: "clickhouse", doing: reads, tables: "date_*_v* types_v*", says: []string{"is out of allowed Date32 range"},
+			reason: "ClickHouse 26.7 has no date before 1900 or after 2299, and refuses the file",
+		},
+		{
+			peer: "clickhouse", doing: reads, tables: "time_*_v*", says: []string{`unexpected {"id":"2","note":null,"v":"81068"}`},
+			reason: "ClickHouse 26.7 reads a time of day as whole seconds",
+		},
+		{
+			peer: "clickhouse", doing: reads, tables: evolved, says: []string{"that is not in datalake metadata"},
+			reason: "ClickHouse 26.7 refuses a file that was staged before a column of it was dropped and committed after; the specification reads columns by their ids",
+		},
+		{
+			peer: "clickhouse", doing: reads, tables: withEqualityDeletes, says: []string{`missing {"city":null,"id":"3"}`}, sometimes: true,
+			reason: "ClickHouse 26.7 drops the rows whose column is NULL where an equality delete names another value",
+		},
+		{
+			peer: "clickhouse", doing: reads, tables: "cities3*", says: []string{"Position deletes are supported only for parquet format"},
+			reason: "ClickHouse 26.7 reads no deletion vectors",
+		},
 	}
 }
 
@@ -126,7 +147,7 @@ func (l *lab) report() {
 			continue // its tables were not in this run
 		}
 		fmt.Printf("allowed %d times: %s %s %s: %s\n", a.used, a.peer, a.doing, a.tables, a.reason)
-		if a.equal > 0 {
+		if a.equal > 0 && (!a.sometimes || a.used == 0) {
 			stale++
 			fmt.Printf("no longer needed: %d tables of it are equal\n", a.equal)
 		}

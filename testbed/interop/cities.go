@@ -112,22 +112,25 @@ func (c *cities) same(ctx context.Context, title string, hasEqualityDeletes bool
 		return err
 	}
 	wrong := c.seen.wrong
-	if err := c.judge(&c.seen, c.subject("rhizodat", reads, c.name+" ("+title+")"), nil, canon.Differences(want, onlyCities(ours.Rows)), nil); err != nil {
+	if err := c.judge(&c.seen, c.subject("rhizodat", reads, c.name+" ("+title+")"), nil, canon.Differences(want, only(cityColumns, ours.Rows)), nil); err != nil {
 		return err
+	}
+	table := c.name + " (" + title + ")"
+	if hasEqualityDeletes {
+		table = withEqualityDeletes
 	}
 	for _, p := range c.peers {
 		a, err := p.ask(question{Do: "read", Table: c.name})
 		var lines []string
 		if err == nil {
-			lines = canon.Differences(want, onlyCities(a.Rows))
-		}
-		table := c.name + " (" + title + ")"
-		if hasEqualityDeletes {
-			table = withEqualityDeletes
+			lines = canon.Differences(want, only(cityColumns, a.Rows))
 		}
 		if err := c.judge(&c.seen, c.subject(p.name, reads, table), err, lines, nil); err != nil {
 			return err
 		}
+	}
+	if err := c.sameByClickHouse(ctx, table, want); err != nil {
+		return err
 	}
 	word := "="
 	if c.seen.wrong > wrong {
@@ -137,12 +140,22 @@ func (c *cities) same(ctx context.Context, title string, hasEqualityDeletes bool
 	return nil
 }
 
-func onlyCities(rows []canon.Row) []canon.Row {
-	short := make([]canon.Row, len(rows))
-	for i, r := range rows {
-		short[i] = canon.Row{"id": r["id"], "city": r["city"]}
+// cityColumns are what is compared.
+var cityColumns = []string{"id", "city"}
+
+func (c *cities) sameByClickHouse(ctx context.Context, table string, want []canon.Row) error {
+	if c.clickhouse == nil {
+		return nil
 	}
-	return short
+	got, _, err := c.byClickHouse(ctx, c.name)
+	if err != nil {
+		return err
+	}
+	lines := []string{got.Error}
+	if got.Error == "" {
+		lines = canon.Differences(want, only(cityColumns, got.Rows))
+	}
+	return c.judge(&c.seen, c.subject("clickhouse", reads, table), nil, lines, nil)
 }
 
 // oldest is the row with the smallest id.

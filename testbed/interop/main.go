@@ -70,6 +70,9 @@ func run(ctx context.Context, plan plan, board *rig.Board) (leftOut string, err 
 			return "", fmt.Errorf("catalog %s: %w", p.name, err)
 		}
 	}
+	if err := l.contract(ctx); err != nil {
+		return "", fmt.Errorf("suite of all stores: %w", err)
+	}
 	l.report()
 	return l.leftOut, nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/branches/iceberg"
 	"github.com/rhizodat/rhizodat-go/hlc"
+	recovery "github.com/rhizodat/rhizodat-go/recover"
 	"github.com/rhizodat/rhizodat-go/testbed/interop/canon"
 )
 
@@ -34,11 +35,13 @@ const (
 // what only a coordinator does.
 type ours struct {
 	place   *place
+	from    *rhizodat.Connector
 	db      *sql.DB
 	store   *iceberg.Store
 	another *iceberg.Store  // as another process has it
 	raw     catalog.Catalog // for schema changes, which the SQL has not, and to look at snapshots
 	clock   *hlc.Clock
+	pending int // transactions that were decided, and left to recovery
 }
 
 // longest is how long a commit may take among three engines on a busy machine.
@@ -59,7 +62,7 @@ func openOurs(ctx context.Context, p *place) (*ours, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &ours{place: p, db: sql.OpenDB(connector), clock: hlc.NewClock(hlc.System, time.Minute)}
+	o := &ours{place: p, from: connector, db: sql.OpenDB(connector), clock: hlc.NewClock(hlc.System, time.Minute)}
 	if err := connector.Install(ctx); err != nil {
 		return nil, errors.Join(err, o.close())
 	}
@@ -124,7 +127,27 @@ func (o *ours) inBoth(ctx context.Context, what string, work func(tx *sql.Tx) er
 	if _, err := tx.ExecContext(ctx, "store:"+side+" INSERT INTO written VALUES (?, ?)", what, o.clock.Now().Millis()); err != nil {
 		return err
 	}
-	return tx.Commit()
+	err = tx.Commit()
+	if rhizodat.IsCommitted(err) { // others were always quicker; recovery finishes it
+		o.pending++
+		return nil
+	}
+	return err
+}
+
+// recover finishes what was left to it, as rhizorecover does.
+func (o *ours) recover(ctx context.Context) error {
+	config, err := o.from.Recovery()
+	if err != nil {
+		return err
+	}
+	config.StaleAfter = -1 // nobody else is at it
+	worker, err := recovery.New(config)
+	if err != nil {
+		return err
+	}
+	_, err = worker.Once(ctx)
+	return err
 }
 
 // load reads a table's metadata.

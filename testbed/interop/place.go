@@ -90,5 +90,7 @@ func (p *place) log() string { return "iceberg+dir://" + p.dir + "/log?namespace
 // journal is what decides.
 func (p *place) journal() string { return "file://" + p.dir + "/journal.db" }
 
-// localPath is what stands behind file://.
-func localPath(location string) string { return strings.TrimPrefix(location, "file://") }
+// localPath is what stands behind file://, or behind Java's file:.
+func localPath(location string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(location, "file:"), "//")
+}

@@ -69,10 +69,11 @@ func (s *venue) run(ctx context.Context, name string, n int) error {
 			tries, errs[2] = s.appendAndCount(ctx, name, i)
 			retried += tries
 		}
-		fmt.Printf("   rhizodat: %d of its transactions were refused before the decision and done again\n", retried)
+		fmt.Printf("   rhizodat: %d of its transactions were refused before the decision and done again, %d left to recovery\n", retried, s.pending)
 	})
 	all.Wait()
-	return errors.Join(errs...)
+	s.pending = 0
+	return errors.Join(append(errs, s.recover(ctx))...)
 }
 
 // appendAndCount commits a row, and then an addition to the counter.

@@ -111,6 +111,8 @@ func RESTS3(tb testing.TB) *Place {
 	if server == "" {
 		place.REST = NewREST(tb, sqliteCatalog(tb, tb.TempDir(), bucket))
 		server = place.REST.URL
+	} else {
+		server = strings.TrimSuffix(server, "/") + "/" + strings.ToLower(rand.Text())
 	}
 	place.DSN = "iceberg+rest+" + server + "?" + params(bucket)
 	return place
@@ -120,7 +122,8 @@ func RESTS3(tb testing.TB) *Place {
 const (
 	// EnvS3 is the URL of an object store: http://KEY:SECRET@host:port/bucket.
 	EnvS3 = "RHIZODAT_TEST_S3"
-	// EnvREST is the URL of a REST catalog that can reach that object store.
+	// EnvREST is the URL of REST catalogs that can reach that object store: each
+	// first segment of a path below it is a catalog of its own.
 	EnvREST = "RHIZODAT_TEST_ICEBERG_REST"
 )
 
