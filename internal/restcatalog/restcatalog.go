@@ -28,8 +28,11 @@ type Server struct {
 }
 
 // Fault gives the status that a commit is answered with, before or after it was
-// applied; 0 lets it be.
+// applied; 0 lets it be. It may keep the commit waiting.
 type Fault func(after bool) int
+
+// NoAnswer is the status of a commit whose connection is closed instead.
+const NoAnswer = -1
 
 // Start starts a REST catalog on a free loopback port. It ends with Close.
 func Start(ctx context.Context, behind catalog.Catalog) (*Server, error) {
@@ -226,13 +229,22 @@ func (s *Server) commit(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if status := s.failing(false); status != 0 {
-		refuse(w, status, "Injected", "before the commit")
+		inject(w, status, "before the commit")
 		return
 	}
 	md, location, err := s.Catalog.CommitTable(r.Context(), tableOf(r), in.Requirements, in.Updates)
-	if status := s.failing(true); err == nil && status != 0 {
-		refuse(w, status, "Injected", "after the commit")
-		return
+	if err == nil {
+		if status := s.failing(true); status != 0 {
+			inject(w, status, "after the commit")
+			return
+		}
 	}
 	answer(w, loaded(md, location), err)
+}
+
+func inject(w http.ResponseWriter, status int, message string) {
+	if status == NoAnswer {
+		panic(http.ErrAbortHandler) // which closes the connection, and is not logged
+	}
+	refuse(w, status, "Injected", message)
 }

@@ -26,12 +26,22 @@ func iceberg(ctx context.Context, h *house) error {
 	postgres, sqlite, dir := kindOfLake(lake.Layout{}), kindOfLake(lake.Layout{Kind: lake.SQLite}), kindOfLake(lake.Layout{Kind: lake.Dir})
 	crashing, alone := sqlite, dir
 	crashing.crashing, alone.alone = true, true
-	err := together(
+	room, err := canFill(ctx, h)
+	if err != nil {
+		return err
+	}
+	others := append(restScenes(rounds), historyScenes()...)
+	if room {
+		others = append(others, fullScenes()...)
+	}
+	err = together(
 		inTurn(v.lane(ctx, postgres, queue), v.lane(ctx, alone, feed(all.alone))),
 		inTurn(v.lane(ctx, crashing, feed(all.crashing)), v.lane(ctx, sqlite, queue), v.lane(ctx, dir, queue)),
 		v.play(ctx, postgres, lakeScenes(rounds)),
+		v.play(ctx, postgres, others),
+		v.play(ctx, postgres, append(fileScenes(lake.SQLite, rounds), fileScenes(lake.Dir, rounds)...)),
 	)
-	v.end(35, 8)
+	v.end(35, 22) // and three more where a disk can be filled
 	return err
 }
 

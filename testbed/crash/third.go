@@ -82,7 +82,7 @@ func (h *house) lake(ctx context.Context, l *lane, kind kindOfLane) error {
 			return err
 		}
 	}
-	store, err := lake.New(kind.lake, db)
+	store, err := lake.New(ctx, kind.lake, db)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver of a catalog in PostgreSQL
 	_ "modernc.org/sqlite"             // and of one in a file
 
+	"github.com/rhizodat/rhizodat-go/internal/restcatalog"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
 
@@ -39,17 +40,22 @@ const (
 // Kind of a catalog.
 type Kind string
 
-// The catalogs that need no server of their own. The zero Kind is Postgres.
+// The catalogs. The zero Kind is Postgres.
 const (
 	Postgres Kind = ""
 	SQLite   Kind = "sqlite"
 	Dir      Kind = "dir"
+	REST     Kind = "rest" // a server of this process
 )
 
 // Layout of a store.
 type Layout struct {
 	Kind Kind
 	Rows int // of every unit; 0 is 40
+	// Small puts the warehouse, and not the catalog, on a disk that can be filled.
+	Small bool
+	// Expires: snapshots may be missing.
+	Expires bool
 }
 
 // Store is one catalog with its warehouse.
@@ -58,13 +64,16 @@ type Store struct {
 	dir    string
 	db     *rig.Database // nil: the catalog is a file
 	conn   *sql.DB
-	opened catalog.Catalog // nil until it is first asked
+	opened catalog.Catalog     // nil until it is first asked
+	rest   *restcatalog.Server // nil but for REST
+	behind *sql.DB             // the catalog of rest
 }
 
 var _ rig.Other = (*Store)(nil)
 
 // New makes a place for a catalog. db is the catalog's, where it is one in PostgreSQL.
-func New(layout Layout, db *rig.Database) (*Store, error) {
+// The error is ErrNoDisk where a small disk cannot be had.
+func New(ctx context.Context, layout Layout, db *rig.Database) (*Store, error) {
 	if layout.Rows == 0 {
 		layout.Rows = 40
 	}
@@ -72,7 +81,17 @@ func New(layout Layout, db *rig.Database) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make directory of lake: %w", err)
 	}
-	return &Store{layout: layout, dir: dir, db: db}, nil
+	s := &Store{layout: layout, dir: dir, db: db}
+	if layout.Small {
+		err = s.mount(ctx)
+	}
+	if err == nil && layout.Kind == REST {
+		err = s.serve(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
 }
 
 // Rows of every unit.
@@ -86,6 +105,8 @@ func (s *Store) Way() string {
 		return "iceberg+sqlite://" + s.dir + "/catalog.db?" + tail
 	case Dir:
 		return "iceberg+dir://" + s.dir + "/wh?namespace=" + Namespace
+	case REST:
+		return "iceberg+rest+" + s.rest.URL + "?" + tail
 	case Postgres:
 	}
 	// Otherwise a text is sent once and later only its number, which no proxy knows.
@@ -116,6 +137,9 @@ func (s *Store) Prepared(context.Context) ([]string, error) { return nil, nil }
 
 // Busy reports whether anybody else has a session with the catalog.
 func (s *Store) Busy(ctx context.Context) (bool, error) {
+	if s.rest != nil {
+		return s.rest.Busy(), nil
+	}
 	if s.db == nil {
 		return false, nil // the program is the server
 	}
@@ -127,10 +151,16 @@ func (s *Store) Busy(ctx context.Context) (bool, error) {
 }
 
 // Files lists the data files below the table's directory, those of no snapshot too.
-func (s *Store) Files() ([]string, error) {
+func (s *Store) Files() ([]string, error) { return s.list("data", "*.parquet") }
+
+// Lists lists the table's manifest lists, those of no snapshot too: a commit writes
+// one before it asks the catalog.
+func (s *Store) Lists() ([]string, error) { return s.list("metadata", "snap-*.avro") }
+
+func (s *Store) list(part, pattern string) ([]string, error) {
 	var found []string
 	for _, namespace := range []string{Namespace, Namespace + ".db"} {
-		more, err := filepath.Glob(filepath.Join(s.dir, "wh", namespace, "ledger", "data", "*.parquet"))
+		more, err := filepath.Glob(filepath.Join(s.dir, "wh", namespace, "ledger", part, pattern))
 		if err != nil {
 			return nil, fmt.Errorf("list files: %w", err)
 		}
@@ -140,7 +170,16 @@ func (s *Store) Files() ([]string, error) {
 }
 
 // Close removes the warehouse.
-func (s *Store) Close() error { return errors.Join(s.forget(), os.RemoveAll(s.dir)) }
+func (s *Store) Close() error {
+	errs := []error{s.forget()}
+	if s.rest != nil {
+		errs = append(errs, s.rest.Close(), s.behind.Close())
+	}
+	if s.layout.Small {
+		errs = append(errs, s.unmount())
+	}
+	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
+}
 
 // forget closes the connection to the catalog; the next question opens another.
 func (s *Store) forget() error {
@@ -156,6 +195,9 @@ func (s *Store) forget() error {
 func (s *Store) open() (catalog.Catalog, error) {
 	if s.opened != nil {
 		return s.opened, nil
+	}
+	if s.rest != nil {
+		return s.rest.Catalog, nil
 	}
 	if s.layout.Kind == Dir {
 		opened, err := hadoop.NewCatalog("default", "file://"+s.dir+"/wh", lib.Properties{})
