@@ -1,8 +1,13 @@
 package branches
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"syscall"
 )
@@ -44,7 +49,7 @@ func Classify(s Store, err error) Kind {
 	if errors.As(err, &k) {
 		return k.Kind()
 	}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if DeviceFull(err) {
 		return StoreFull
 	}
 	if c, ok := s.(Classifier); ok {
@@ -54,6 +59,42 @@ func Classify(s Store, err error) Kind {
 		return Transient
 	}
 	return Permanent
+}
+
+// DeviceFull reports whether the operating system has said that there is no room.
+func DeviceFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// Untrusted reports whether a server's certificate was refused. That looks like a
+// connection that was lost, and another try meets the same certificate.
+func Untrusted(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[x509.UnknownAuthorityError](err)
+	return ok
+}
+
+// ConnectionLost reports whether err is of a connection that could not be made or
+// broke, in the words of the standard library. A client library has more of its
+// own.
+func ConnectionLost(err error) bool {
+	if Untrusted(err) {
+		return false
+	}
+	if _, ok := errors.AsType[net.Error](err); ok { // *url.Error is one, too
+		return true
+	}
+	for _, lost := range []error{
+		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.DeadlineExceeded,
+		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
+	} {
+		if errors.Is(err, lost) {
+			return true
+		}
+	}
+	return false
 }
 
 // ErrNotInstalled says that the store has no marker or meta table. `rhizorecover init`

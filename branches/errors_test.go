@@ -2,8 +2,13 @@ package branches_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/url"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,6 +46,30 @@ func TestClassify(t *testing.T) {
 	} {
 		if got := branches.Classify(row.store, row.err); got != row.want {
 			t.Errorf("%s: %s, want %s", name, got, row.want)
+		}
+	}
+}
+
+// A connection that broke is worth another try, a certificate that is refused is not.
+func TestConnectionLost(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	for name, row := range map[string]struct {
+		err             error
+		lost, untrusted bool
+	}{
+		"nothing":             {nil, false, false},
+		"an answer":           {errors.New("syntax error"), false, false},
+		"refused":             {refused, true, false},
+		"by a URL":            {&url.Error{Op: "Post", URL: "http://h", Err: errors.New("broken")}, true, false},
+		"reset":               {fmt.Errorf("x: %w", syscall.ECONNRESET), true, false},
+		"ended":               {fmt.Errorf("x: %w", io.ErrUnexpectedEOF), true, false},
+		"too late":            {context.DeadlineExceeded, true, false},
+		"given up":            {context.Canceled, false, false},
+		"unknown authority":   {&url.Error{Op: "Post", URL: "https://h", Err: x509.UnknownAuthorityError{}}, false, true},
+		"refused certificate": {&net.OpError{Op: "dial", Err: &tls.CertificateVerificationError{Err: errors.New("expired")}}, false, true},
+	} {
+		if lost, untrusted := branches.ConnectionLost(row.err), branches.Untrusted(row.err); lost != row.lost || untrusted != row.untrusted {
+			t.Errorf("%s: lost %t, untrusted %t, want %t, %t", name, lost, untrusted, row.lost, row.untrusted)
 		}
 	}
 }

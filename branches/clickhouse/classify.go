@@ -2,14 +2,8 @@ package clickhouse
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"io"
-	"net"
-	"net/url"
 	"strings"
-	"syscall"
 
 	client "github.com/ClickHouse/clickhouse-go/v2"
 
@@ -66,7 +60,7 @@ func classify(err error) branches.Kind {
 	switch {
 	case err == nil:
 		return branches.Permanent
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case branches.DeviceFull(err):
 		return branches.StoreFull
 	case errors.Is(err, context.Canceled):
 		return branches.Permanent // the caller gave up: there is nobody to try again for
@@ -74,7 +68,7 @@ func classify(err error) branches.Kind {
 	if ex, ok := errors.AsType[*client.Exception](err); ok {
 		return classifyCode(ex)
 	}
-	if connectionLost(err) {
+	if branches.ConnectionLost(err) || errors.Is(err, client.ErrAcquireConnTimeout) {
 		return branches.Transient
 	}
 	return branches.Permanent
@@ -100,31 +94,6 @@ func classifyCode(ex *client.Exception) branches.Kind {
 // other codes.
 func full(message string) bool {
 	return strings.Contains(message, "NOT_ENOUGH_SPACE") || strings.Contains(message, "No space left on device")
-}
-
-func connectionLost(err error) bool {
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return false
-	}
-	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return false
-	}
-	if _, ok := errors.AsType[net.Error](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[*url.Error](err); ok {
-		return true
-	}
-	for _, lost := range []error{
-		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.DeadlineExceeded,
-		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
-		client.ErrAcquireConnTimeout,
-	} {
-		if errors.Is(err, lost) {
-			return true
-		}
-	}
-	return false
 }
 
 // code is the server's error code in err, or 0.

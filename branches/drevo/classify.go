@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"syscall"
 
 	"github.com/neo4j/neo4j-go-driver/v5/neo4j"
 
@@ -27,7 +26,7 @@ func classify(err error) branches.Kind {
 	switch {
 	case err == nil:
 		return branches.Permanent
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case branches.DeviceFull(err):
 		return branches.StoreFull
 	case errors.Is(err, context.Canceled):
 		return branches.Permanent // the caller gave up: there is nobody to try again for

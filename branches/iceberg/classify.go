@@ -2,13 +2,7 @@ package iceberg
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"io"
-	"net"
-	"net/url"
-	"syscall"
 
 	"github.com/apache/iceberg-go/catalog/rest"
 	"github.com/apache/iceberg-go/table"
@@ -39,7 +33,7 @@ func classify(err error) branches.Kind {
 	switch {
 	case err == nil:
 		return branches.Permanent
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case branches.DeviceFull(err):
 		return branches.StoreFull
 	case errors.Is(err, context.Canceled):
 		return branches.Permanent // the caller gave up: there is nobody to try again for
@@ -106,29 +100,10 @@ func classifyS3(err error) (branches.Kind, bool) {
 	return branches.Transient, code == gcerrors.Internal || code == gcerrors.DeadlineExceeded || code == gcerrors.ResourceExhausted
 }
 
+// connectionLost: that of the catalog's server, too.
 func connectionLost(err error) bool {
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return false
-	}
-	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return false
-	}
-	if _, ok := errors.AsType[net.Error](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[*url.Error](err); ok {
-		return true
-	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return true
+		return !branches.Untrusted(err)
 	}
-	for _, lost := range []error{
-		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.DeadlineExceeded,
-		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
-	} {
-		if errors.Is(err, lost) {
-			return true
-		}
-	}
-	return false
+	return branches.ConnectionLost(err)
 }

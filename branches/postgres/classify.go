@@ -2,14 +2,9 @@ package postgres
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"database/sql/driver"
 	"errors"
-	"io"
-	"net"
 	"strings"
-	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -24,7 +19,7 @@ func classify(err error) branches.Kind {
 	switch {
 	case err == nil:
 		return branches.Permanent
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case branches.DeviceFull(err):
 		return branches.StoreFull
 	case callerGaveUp(err):
 		return branches.Permanent
@@ -81,20 +76,13 @@ func connectionLost(err error) bool {
 	if _, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
 		return false
 	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+	if branches.Untrusted(err) {
 		return false
 	}
-	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return false
-	}
-	if _, ok := errors.AsType[net.Error](err); ok {
+	if branches.ConnectionLost(err) {
 		return true
 	}
-	for _, lost := range []error{
-		errSessionLost, driver.ErrBadConn, pgconn.ErrConnClosed, net.ErrClosed,
-		io.EOF, io.ErrUnexpectedEOF, context.DeadlineExceeded,
-		syscall.ECONNRESET, syscall.ECONNREFUSED, syscall.ECONNABORTED, syscall.EPIPE,
-	} {
+	for _, lost := range []error{errSessionLost, driver.ErrBadConn, pgconn.ErrConnClosed} {
 		if errors.Is(err, lost) {
 			return true
 		}

@@ -26,7 +26,6 @@ import (
 	"regexp"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/neo4j/neo4j-go-driver/v5/neo4j/config"
@@ -131,7 +130,7 @@ func (j *Journal) Classify(err error) branches.Kind {
 		return own.Kind()
 	case errors.As(err, &conflict), errors.Is(err, branches.ErrNotInstalled), errors.Is(err, context.Canceled):
 		return branches.Permanent
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case branches.DeviceFull(err):
 		return branches.StoreFull
 	case bolt.IsDuplicateTitle(err):
 		return branches.Permanent // it would be no rule of the user's

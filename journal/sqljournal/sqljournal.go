@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/journal"
@@ -84,7 +83,7 @@ func (j *Journal) Classify(err error) branches.Kind {
 		return own.Kind()
 	case errors.As(err, &conflict), errors.Is(err, branches.ErrNotInstalled), errors.Is(err, context.Canceled):
 		return branches.Permanent
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case branches.DeviceFull(err):
 		return branches.StoreFull
 	case errors.Is(err, context.DeadlineExceeded):
 		return branches.Transient
