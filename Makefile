@@ -1,6 +1,6 @@
 # Each target is a script in scripts/; run "make" for what they do.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo pipeline test check lint fmt fuzz crash bench clean
+.PHONY: help setup build demo pipeline test check lint fmt fuzz crash interop bench clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ fuzz: ## fuzz every target for 30 s (FUZZTIME=5m for longer)
 
 crash: ## kill at every step of the protocol, in every mode, and check recovery
 	@scripts/crash.sh -long
+
+interop: ## write and read the same Iceberg tables with PyIceberg, Java and ClickHouse
+	@scripts/interop.sh
 
 bench: ## measure against pgx, clickhouse-go and a hand-written opponent
 	@scripts/bench.sh

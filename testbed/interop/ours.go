@@ -128,7 +128,7 @@ func (o *ours) inBoth(ctx context.Context, what string, work func(tx *sql.Tx) er
 		return err
 	}
 	err = tx.Commit()
-	if rhizodat.IsCommitted(err) { // others were always quicker; recovery finishes it
+	if err != nil && rhizodat.IsCommitted(err) { // others were always quicker; recovery finishes it
 		o.pending++
 		return nil
 	}
