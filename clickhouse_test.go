@@ -59,20 +59,7 @@ func (m *mixed) want(t *testing.T, accounts, events string) {
 
 func (m *mixed) recover(t *testing.T) recovery.Report {
 	t.Helper()
-	cfg, err := connector(t, m.dsn, nil).Recovery()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.StaleAfter = -1 // at once
-	w, err := recovery.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := w.Once(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return report
+	return passOver(t, m.dsn)
 }
 
 const (
@@ -258,27 +245,11 @@ func TestClickHouseDoctor(t *testing.T) {
 	m := newMixed(t, chtest.Server(t), chtest.HTTP)
 	m.ch.Exec(t, "CREATE TABLE "+m.database+".bare (k Int32) ENGINE = MergeTree ORDER BY k")
 	m.ch.Exec(t, "CREATE TABLE "+m.database+".sums (k Int32, dat_txn UUID, dat_tx_time Int64) ENGINE = SummingMergeTree ORDER BY k")
-	cfg, err := connector(t, m.dsn, nil).Recovery()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := recovery.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := worker(t, m.dsn)
 	if text := w.InstallSQL(); !strings.Contains(text, m.database+"`.`dat_applied`") {
 		t.Errorf("SQL for a DBA lacks the marker table:\n%s", text)
 	}
-	doctor := func() string {
-		var all strings.Builder
-		for _, e := range w.Doctor(t.Context()) {
-			for _, f := range e.Findings {
-				fmt.Fprintf(&all, "%s: %s: %s: %s (%s)\n", e.Where, f.Severity, f.Check, f.Text, f.Way)
-			}
-		}
-		return all.String()
-	}
-	found := doctor()
+	found := doctor(t, w)
 	for _, want := range []string{
 		"ch: ok: version: ClickHouse", "ch: ok: marker table", "ch: note: tables: without dat_txn, so that no unit can write to them: bare",
 		"ch: warning: table sums: table " + m.database + ".sums has the engine SummingMergeTree", "ch: ok: identity: ch:", "no index on dat_txn",
@@ -288,7 +259,7 @@ func TestClickHouseDoctor(t *testing.T) {
 		}
 	}
 	m.ch.Exec(t, "DROP TABLE "+m.database+".dat_applied SYNC")
-	if found = doctor(); !strings.Contains(found, "ch: error: marker table: "+m.database+".dat_applied does not exist (run rhizorecover init)") {
+	if found = doctor(t, w); !strings.Contains(found, "ch: error: marker table: "+m.database+".dat_applied does not exist (run rhizorecover init)") {
 		t.Errorf("doctor does not miss the marker table:\n%s", found)
 	}
 	tx := begin(t, t.Context(), openDSN(t, m.dsn))

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rhizodat/rhizodat-go"
 	"github.com/rhizodat/rhizodat-go/coordinator"
-	recovery "github.com/rhizodat/rhizodat-go/recover"
 )
 
 const (
@@ -61,23 +60,4 @@ func TestPooledChild(t *testing.T) {
 	exec(t, tx, "store:a "+insert, 1, "one")
 	exec(t, tx, "store:b "+insert, 1, "one")
 	t.Errorf("it lives on: %v", tx.Commit())
-}
-
-// passOver makes one pass of recovery.
-func passOver(t *testing.T, dsn string) recovery.Report {
-	t.Helper()
-	config, err := connector(t, dsn, nil).Recovery()
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.StaleAfter = -1
-	worker, err := recovery.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := worker.Once(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return report
 }

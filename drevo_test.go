@@ -62,25 +62,7 @@ func (m *grown) want(t *testing.T, accounts, people string) {
 
 func (m *grown) recover(t *testing.T) recovery.Report {
 	t.Helper()
-	report, err := m.worker(t).Once(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return report
-}
-
-func (m *grown) worker(t *testing.T) *recovery.Worker {
-	t.Helper()
-	cfg, err := connector(t, m.dsn, nil).Recovery()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.StaleAfter = -1 // at once
-	w, err := recovery.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
+	return passOver(t, m.dsn)
 }
 
 const person = `store:graph CREATE (:Person {id: $1, name: $name})`
@@ -198,27 +180,18 @@ func TestRowsOfDrevo(t *testing.T) {
 // missing.
 func TestDrevoDoctor(t *testing.T) {
 	m := newGrown(t, drevotest.Server(t))
-	w := m.worker(t)
+	w := worker(t, m.dsn)
 	if text := w.InstallSQL(); !strings.Contains(text, "DatMeta") {
 		t.Errorf("what a DBA would run lacks the meta node:\n%s", text)
 	}
-	doctor := func() string {
-		var all strings.Builder
-		for _, e := range w.Doctor(t.Context()) {
-			for _, f := range e.Findings {
-				fmt.Fprintf(&all, "%s: %s: %s: %s (%s)\n", e.Where, f.Severity, f.Check, f.Text, f.Way)
-			}
-		}
-		return all.String()
-	}
-	text := doctor()
+	text := doctor(t, w)
 	for _, part := range []string{"DREVO_PREPARED_TX_TIMEOUT_SECS", "size of the graph", "drevo-rig"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("doctor does not speak of %s:\n%s", part, text)
 		}
 	}
 	m.graph.Exec(t, "MATCH (m:DatMeta) DELETE m")
-	if text := doctor(); !strings.Contains(text, "error") || !strings.Contains(text, "rhizorecover init") {
+	if text := doctor(t, w); !strings.Contains(text, "error") || !strings.Contains(text, "rhizorecover init") {
 		t.Errorf("doctor does not miss the meta node:\n%s", text)
 	}
 }

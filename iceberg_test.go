@@ -71,20 +71,6 @@ func (m *icy) want(t *testing.T, accounts, history string) {
 	}
 }
 
-func (m *icy) worker(t *testing.T) *recovery.Worker {
-	t.Helper()
-	cfg, err := connector(t, m.dsn, nil).Recovery()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.StaleAfter = -1 // at once
-	w, err := recovery.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
 const history = `store:lake INSERT INTO history VALUES (?, ?)`
 
 // One Commit over PostgreSQL and Iceberg: both or neither.
@@ -174,7 +160,7 @@ func TestCommitPendingInIceberg(t *testing.T) {
 	if err := os.Rename(away, warehouse); err != nil {
 		t.Fatal(err)
 	}
-	worker := m.worker(t)
+	worker := worker(t, m.dsn)
 	m.shown(t, worker, pending.DatTxn, "table erp.history: adds 1 files of 1 rows", "not committed yet")
 	if _, err := worker.Once(t.Context()); err != nil {
 		t.Fatal(err)
