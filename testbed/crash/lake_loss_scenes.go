@@ -124,7 +124,7 @@ func fullAtEach(ctx context.Context, l *lane, s *sight) error {
 
 // written says which kind of file an error of a full disk is about.
 func written(output string) string {
-	for _, line := range strings.Split(output, "\n") {
+	for line := range strings.SplitSeq(output, "\n") {
 		switch {
 		case !strings.Contains(line, "no space left on device"):
 		case strings.Contains(line, ".metadata.json"):
