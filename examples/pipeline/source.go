@@ -36,7 +36,8 @@ func sources(dir string) ([]string, error) {
 
 // read reads up to most lines that begin at a byte of a source or behind it, and
 // tells where the next one begins. A line that is still being written has no end
-// yet, and is left for later.
+// yet, and is left for later. One that cannot be read is an error once it is the
+// first: what stands before it is not held up.
 func read(dir, source string, at int64, most int) (found []reading, next int64, err error) {
 	file, err := os.OpenInRoot(dir, source)
 	if err != nil {
@@ -56,6 +57,9 @@ func read(dir, source string, at int64, most int) (found []reading, next int64, 
 		}
 		r := reading{at: at}
 		if _, err := fmt.Fscan(bytes.NewReader(line), &r.meter, &r.value); err != nil {
+			if len(found) > 0 {
+				break
+			}
 			return nil, at, fmt.Errorf("read %s at byte %d: %w", source, at, err)
 		}
 		found = append(found, r)

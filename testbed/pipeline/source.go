@@ -17,8 +17,8 @@ import (
 
 const (
 	files  = 20
-	ahead  = 500 // bytes that a file is kept ahead of its progress
-	chunk  = 100 // lines that it grows by
+	ahead  = 1500 // bytes that a file is kept ahead of its progress
+	chunk  = 100  // lines that it grows by
 	glance = 100 * time.Millisecond
 )
 

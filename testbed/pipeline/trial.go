@@ -19,7 +19,7 @@ const (
 	drift   = 100 * time.Millisecond
 	// patience is for a machine that others use too; alone it takes a second.
 	patience = 2 * time.Minute
-	// mostBlows are dealt without the check of the fence, until one has done harm.
+	// mostBlows are dealt, at most, until one of them has met what it is about.
 	mostBlows = 15
 )
 
@@ -148,7 +148,7 @@ func (t *trial) strike(ctx context.Context, rounds int) (err error) {
 				return err
 			}
 		}
-		return nil
+		return t.strikeMore(ctx)
 	}
 	for i := range mostBlows {
 		if err := t.hit(ctx, t.nodes[i%nodes], stopped); err != nil {
@@ -159,6 +159,25 @@ func (t *trial) strike(ctx context.Context, rounds int) (err error) {
 		}
 	}
 	return nil
+}
+
+// strikeMore stops more holders where no stop has met a commit yet.
+func (t *trial) strikeMore(ctx context.Context) error {
+	for i := range mostBlows {
+		if t.sawFenced() {
+			break
+		}
+		if err := t.hit(ctx, t.nodes[i%nodes], stopped); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *trial) sawFenced() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.fenced > 0
 }
 
 // hit strikes a node that holds leases, and lets go when others have them.
