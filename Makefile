@@ -21,7 +21,7 @@ pipeline: ## stop, kill and cut off the holders of leases, count what each of th
 test: ## vet, and all tests against real servers; a skipped test is a failure
 	@scripts/test.sh
 
-check: ## what must hold before a change lands: fmt, vet, lint, test, short crash and demo
+check: ## what must hold before a change lands: fmt, vet, lint, test, and the rest in short forms
 	@scripts/check.sh
 
 lint: ## run the linters
