@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/apache/iceberg-go"
@@ -196,7 +195,7 @@ func (f *Finisher) send(ctx context.Context, tbl *table.Table, tx *table.Transac
 	switch {
 	case err == nil:
 		return nil
-	case !IsConflict(err) && !full(err):
+	case !IsConflict(err) && !branches.DeviceFull(err): // of a full device the catalog was not asked
 		return branches.Unknown(err)
 	}
 	// A refusal may be the answer to a second delivery of what the first one did,
@@ -212,9 +211,6 @@ func (f *Finisher) send(ctx context.Context, tbl *table.Table, tx *table.Transac
 	dropAttempt(ctx, tbl, made)
 	return err
 }
-
-// full: the metadata file could not be written, and the catalog was not asked.
-func full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // IsConflict reports whether a commit was refused because the head has moved.
 // iceberg-go's SQL catalog says so in a bare error where the head moved before the
