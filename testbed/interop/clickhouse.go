@@ -14,7 +14,7 @@ import (
 // clickhouseReads lets ClickHouse read every table by icebergLocal: the columns of
 // plain types, which it spells as canon does.
 func clickhouseReads(ctx context.Context, s *venue) error {
-	if s.clickhouse == nil {
+	if s.clickhouse == nil || s.place.name != full {
 		return nil
 	}
 	var t tally

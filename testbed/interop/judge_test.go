@@ -71,12 +71,12 @@ func TestJudgeLostPeer(t *testing.T) {
 
 // The short form's tables are all there, and each transform and version among them.
 func TestFewDesigns(t *testing.T) {
-	few := designs(true)
-	if len(few) != len(fewDesigns) {
-		t.Errorf("%d tables in the short form, %d are named", len(few), len(fewDesigns))
+	made := designs(few)
+	if len(made) != len(fewDesigns) {
+		t.Errorf("%d tables in the short form, %d are named", len(made), len(fewDesigns))
 	}
 	var names strings.Builder
-	for _, d := range few {
+	for _, d := range made {
 		names.WriteString(d.name + " ")
 	}
 	for _, part := range []string{"_identity_", "_bucket16_", "_truncate", "_year_", "_month_", "_day_", "_hour_", "_v1 ", "_v2 ", "_v3 "} {

@@ -86,10 +86,10 @@ func (l *lab) places(ctx context.Context) ([]*place, error) {
 		if l.plan.only != "" {
 			return l.plan.only == name
 		}
-		return !l.plan.short || name == "sqlite"
+		return !l.plan.short || name == full
 	}
 	var all []*place
-	if wants("sqlite") {
+	if wants(full) {
 		all = append(all, sqlitePlace(l.dir))
 	}
 	if wants("postgres") {

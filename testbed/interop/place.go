@@ -13,6 +13,10 @@ import (
 // namespace of all tables, known to the peers.
 const namespace = "peer"
 
+// full is the catalog that has every table, and on which the peers' statistics and
+// ClickHouse are shown: those differ in files, not in catalogs.
+const full = "sqlite"
+
 // place is one catalog with its warehouse, and how everybody gets there.
 type place struct {
 	name   string
@@ -34,7 +38,7 @@ func sqlitePlace(dir string) *place {
 	dir = filepath.Join(dir, "sqlite")
 	warehouse := "file://" + dir + "/wh"
 	return &place{
-		name: "sqlite", dir: dir,
+		name: full, dir: dir,
 		dsn:    "iceberg+sqlite://" + dir + "/catalog.db?warehouse=" + warehouse + "&namespace=" + namespace,
 		python: map[string]string{"type": "sql", "uri": "sqlite:///" + dir + "/catalog.db", "warehouse": warehouse},
 		java:   map[string]string{"type": "jdbc", "uri": "jdbc:sqlite:" + dir + "/catalog.db", "warehouse": warehouse, "jdbc.schema-version": "V1"},

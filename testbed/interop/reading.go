@@ -18,7 +18,8 @@ type shown struct {
 
 // writeAll makes every table of the run, and reads it back.
 func writeAll(ctx context.Context, s *venue) error {
-	for _, d := range designs(s.plan.short) {
+	size := s.extent()
+	for _, d := range designs(size) {
 		rows, err := s.tell(ctx, d)
 		if err != nil {
 			return fmt.Errorf("table %s: %w", d.name, err)
@@ -39,13 +40,19 @@ func writeAll(ctx context.Context, s *venue) error {
 			return err
 		}
 	}
-	least := 20
-	if !s.plan.short {
-		least = 150
-	}
-	s.board.AtLeast(s.prefix+"tables", len(s.tables), least)
+	s.board.AtLeast(s.prefix+"tables", len(s.tables), size.least())
 	s.board.Exactly(s.prefix+"rhizodat_reads_wrong", t.wrong, 0)
 	return nil
+}
+
+func (s *venue) extent() extent {
+	switch {
+	case s.plan.short:
+		return few
+	case s.place.name == full:
+		return every
+	}
+	return oneVersion
 }
 
 func (s *venue) subject(peer, doing, table string) subject {

@@ -10,7 +10,7 @@ import (
 // that bounds, row group statistics and partition values hide no row, and compare
 // the partition values with their own transforms. It is of the long form, and needs one catalog.
 func statistics(_ context.Context, s *venue) error {
-	if s.plan.short || s.place.name != "sqlite" {
+	if s.plan.short || s.place.name != full {
 		return nil
 	}
 	return s.together(func(p *peer) error {

@@ -182,13 +182,27 @@ var fewDesigns = strings.Fields(`types_v2 types_v3 bool_identity_v1 int_identity
 	date_month_v2 date_year_v1 time_identity_v2 ts_day_v3 tz_hour_v2 str_identity_v2 str_truncate3_v3 uuid_bucket16_v2 fix_identity_v2
 	bin_truncate2_v3 tsn_identity_v3`)
 
+// extent says how many of the tables are made.
+type extent int
+
+// The extents: everything; each type and transform in one format version, for what
+// only differs in its catalog; and few.
+const (
+	every extent = iota
+	oneVersion
+	few
+)
+
+// tables that there are at least.
+func (e extent) least() int { return map[extent]int{every: 150, oneVersion: 60, few: 20}[e] }
+
 // designs are the tables of a run, but the one whose schema changes.
-func designs(short bool) []design {
+func designs(e extent) []design {
 	var all []design
 	for version := 1; version <= 3; version++ {
 		all = append(all, typesDesign(version))
 		for _, c := range columns() {
-			if c.oldest > version {
+			if c.oldest > version || e == oneVersion && version != max(2, c.oldest) {
 				continue
 			}
 			for transform := range strings.FieldsSeq(c.transforms) {
@@ -196,7 +210,7 @@ func designs(short bool) []design {
 			}
 		}
 	}
-	if !short {
+	if e != few {
 		return all
 	}
 	return slices.DeleteFunc(all, func(d design) bool { return !slices.Contains(fewDesigns, d.name) })

@@ -34,8 +34,8 @@ func (s *venue) mirror(ctx context.Context, p *peer, of *shown, t, after *tally)
 		return s.judge(t, subject, err, nil, nil)
 	}
 	got, err := s.read(ctx, name)
-	if err != nil { // what it wrote nobody can read, or we cannot
-		return s.judge(t, subject, nil, []string{err.Error()}, nil)
+	if err != nil {
+		return s.judge(t, subject, nil, []string{err.Error(), s.second(p, name)}, nil)
 	}
 	again := func(mend func(canon.Row)) []string { return canon.Differences(mended(of.want, mend), got.Rows) }
 	if err := s.judge(t, subject, nil, canon.Differences(of.want, got.Rows), again); err != nil || got.Version == "3" {
@@ -49,6 +49,21 @@ func (s *venue) mirror(ctx context.Context, p *peer, of *shown, t, after *tally)
 	a, err := p.ask(question{Do: "read", Table: name})
 	again = func(mend func(canon.Row)) []string { return canon.Differences(mended(left, mend), a.Rows) }
 	return s.judge(after, s.subject(p.name, rereads, of.name), err, canon.Differences(left, a.Rows), again)
+}
+
+// nobodyElse is what second says where it is not this library that is wrong.
+const nobodyElse = "cannot read it either"
+
+// second is what the other peer says about a table that we cannot read.
+func (s *venue) second(writer *peer, name string) string {
+	other := s.python()
+	if writer == other {
+		other = s.java()
+	}
+	if _, err := other.ask(question{Do: "read", Table: name}); err != nil {
+		return other.name + " " + nobodyElse + ": " + err.Error()
+	}
+	return other.name + " reads it"
 }
 
 // write makes a table of the same schema and partitions, and appends the rows in two
