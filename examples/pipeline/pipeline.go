@@ -121,9 +121,11 @@ func (p *pipeline) turn(ctx, turn context.Context, source string) error {
 // from then on nobody else moves it.
 //
 // The last holder's last unit may be decided and not finished yet: its row of
-// progress is then part of a prepared transaction, and FOR UPDATE waits for that
-// to end, where a plain SELECT would find the row as it was before, and the lines
-// of that unit would be copied twice.
+// progress is then part of a prepared transaction. FOR UPDATE finds it locked, and
+// is tried again, now and in the next turn; a plain SELECT would find the row as it
+// was before, and the lines of that unit would be copied twice. NOWAIT, because a
+// holder that was stopped may keep its locks for long, and whoever waits in the
+// database keeps a connection from the other partitions.
 func (p *pipeline) progress(ctx context.Context, source string) (next int64, err error) {
 	err = rhizodat.Retry(ctx, rhizodat.Policy{}, func(ctx context.Context) error {
 		tx, err := p.db.BeginTx(ctx, nil)
@@ -131,7 +133,7 @@ func (p *pipeline) progress(ctx context.Context, source string) (next int64, err
 			return err
 		}
 		defer tx.Rollback() //nolint:errcheck // it was only read
-		return tx.QueryRowContext(ctx, `store:main SELECT next_at FROM progress WHERE source = $1 FOR UPDATE`, source).Scan(&next)
+		return tx.QueryRowContext(ctx, `store:main SELECT next_at FROM progress WHERE source = $1 FOR UPDATE NOWAIT`, source).Scan(&next)
 	})
 	return next, err
 }

@@ -182,9 +182,9 @@ func (t *trial) sawFenced() bool {
 
 // hit strikes a node that holds leases, and lets go when others have them.
 func (t *trial) hit(ctx context.Context, n *node, b blow) error {
-	err := rig.AwaitWithin(ctx, patience, "a lease", func() (bool, error) {
+	err := rig.AwaitWithin(ctx, patience, "leases", func() (bool, error) {
 		held, err := n.held(ctx)
-		return len(held) > 0, err
+		return len(held) >= workers, err
 	})
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func (t *trial) hit(ctx context.Context, n *node, b blow) error {
 	}
 	began := time.Now()
 	granted, passed := 0, 0
-	for (granted < len(held) || passed == 0) && time.Since(began) < longest {
+	for (granted < len(held) || passed < min(len(held), workers)) && time.Since(began) < longest {
 		if granted, passed, err = t.overtaken(ctx, held); err != nil {
 			return err
 		}
