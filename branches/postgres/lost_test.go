@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/branches/postgres"
@@ -13,8 +12,6 @@ import (
 	"github.com/rhizodat/rhizodat-go/internal/cutproxy"
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
 )
-
-const patience = 30 * time.Second
 
 // through is the place as seen over a network that can be cut.
 func (p place) through() (place, *cutproxy.Proxy) {

@@ -229,7 +229,7 @@ func (s *Server) control(ctx context.Context, verb string, args ...string) error
 // run runs a server program as the server's account. Its output goes to a
 // file, not to a pipe: the server inherits it and would keep the pipe open.
 func (s *Server) run(ctx context.Context, program string, args ...string) error {
-	output, err := os.OpenFile(s.dir.Path(program+".out"), os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600) //nolint:gosec // a path of ours
+	output, err := os.OpenFile(s.dir.Path(program+".out"), os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("rhizodat: run server program: %w", err)
 	}
