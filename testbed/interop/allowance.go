@@ -34,7 +34,7 @@ const (
 
 // allowances of this run: each is counted.
 func allowances() []*allowance {
-	return []*allowance{
+	all := []*allowance{
 		{
 			peer: "py", doing: reads, tables: "types_v*", mend: noNullOfStructs,
 			reason: "PyIceberg 0.12.0 reads a NULL list or map whose elements are structs as an empty one; pyarrow reads the same file right",
@@ -60,7 +60,11 @@ func allowances() []*allowance {
 			reason: "PyIceberg 0.12.0 writes a NULL list or map whose elements are structs as an empty one",
 		},
 		{
-			peer: "py", doing: writes, tables: "*_v3", says: []string{"Writing V3 is not yet supported"},
+			peer: "py", doing: writes, tables: "*_v3", 
+			says: []string{
+				"Writing V3 is not yet supported", "Cannot write manifest for table version: 3", // the second where a REST server has made the table
+				"Nanosecond resolution temporal type", "Unsupported data type for truncate transform: LargeBinary",
+			},
 			reason: "PyIceberg 0.12.0 writes no table of format version 3",
 		},
 		{
@@ -116,6 +120,7 @@ func allowances() []*allowance {
 			reason: "ClickHouse 26.7 cannot truncate a decimal of more than 18 digits",
 		},
 	}
+	return append(all, statisticsAllowances()...)
 }
 
 // noNullOfStructs makes the NULL lists and maps of structs empty.
