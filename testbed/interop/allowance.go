@@ -60,7 +60,7 @@ func allowances() []*allowance {
 			reason: "PyIceberg 0.12.0 writes a NULL list or map whose elements are structs as an empty one",
 		},
 		{
-			peer: "py", doing: writes, tables: "*_v3", 
+			peer: "py", doing: writes, tables: "*_v3",
 			says: []string{
 				"Writing V3 is not yet supported", "Cannot write manifest for table version: 3", // the second where a REST server has made the table
 				"Nanosecond resolution temporal type", "Unsupported data type for truncate transform: LargeBinary",

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"strconv"
@@ -56,7 +55,7 @@ func openOurs(ctx context.Context, p *place) (*ours, error) {
 	if err != nil {
 		return nil, err
 	}
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	quiet := slog.New(slog.DiscardHandler)
 	cfg.Logger = quiet
 	connector, err := rhizodat.NewConnector(cfg) //nolint:contextcheck // it connects to nothing
 	if err != nil {

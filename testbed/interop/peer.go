@@ -121,8 +121,7 @@ func (p *peer) close() error {
 // said is what a peer answered instead of doing as it was asked, and empty where the
 // error is another one.
 func said(err error) string {
-	var e *peerError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*peerError](err); ok {
 		return e.text
 	}
 	return ""

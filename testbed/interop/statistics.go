@@ -44,8 +44,13 @@ func proof(ctx context.Context, s *venue) error {
 		name string
 		do   func(context.Context, *venue) (found int, err error)
 	}{
-		{"altered_row", alteredRow}, {"lost_row", lostRow}, {"doubled_row", doubledRow}, {"lost_dat_txn", lostTxn},
-		{"row_lost_on_disk", lostOnDisk}, {"race_doubled_commit", doubledCommit}, {"second_finish", secondFinish},
+		{"altered_row", alteredRow},
+		{"lost_row", lostRow},
+		{"doubled_row", doubledRow},
+		{"lost_dat_txn", lostTxn},
+		{"row_lost_on_disk", lostOnDisk},
+		{"race_doubled_commit", doubledCommit},
+		{"second_finish", secondFinish},
 	} {
 		found, err := damage.do(ctx, s)
 		if err != nil {

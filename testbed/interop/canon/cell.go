@@ -82,7 +82,7 @@ func Arg(t lib.Type, c Cell) (any, error) {
 		return strconv.ParseInt(text, 10, 64)
 	case lib.Float32Type:
 		bits, err := strconv.ParseUint(text, 16, 32)
-		return float64(math.Float32frombits(uint32(bits))), err //nolint:gosec // parsed as 32 bits
+		return float64(math.Float32frombits(uint32(bits))), err
 	case lib.Float64Type:
 		bits, err := strconv.ParseUint(text, 16, 64)
 		return math.Float64frombits(bits), err
