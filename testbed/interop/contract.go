@@ -24,7 +24,7 @@ func (l *lab) contract(ctx context.Context) (err error) {
 	fmt.Println("== the suite of all stores, on an S3 gateway and the Java project's REST servlet")
 	gateway, err := s3gateway.Launch(ctx)
 	if errors.Is(err, s3gateway.ErrNoServer) {
-		l.leftOut = "S3 gateway: " + err.Error()
+		l.leftOut = append(l.leftOut, "S3 gateway: "+err.Error())
 		return nil
 	}
 	if err != nil {

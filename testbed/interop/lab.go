@@ -18,7 +18,7 @@ type lab struct {
 	board   *rig.Board
 	dir     string
 	peers   []*peer // PyIceberg, Java
-	leftOut string
+	leftOut []string
 	proved  bool // that the comparisons find damage
 
 	postgres *rig.Server // nil in the short form
@@ -45,7 +45,7 @@ func (l *lab) open(ctx context.Context) (err error) {
 	case err == nil:
 		below = l.clickhouse.Dir()
 	case errors.Is(err, chserver.ErrNoServer):
-		l.leftOut = "ClickHouse: no engine on this machine"
+		l.leftOut = append(l.leftOut, "ClickHouse: no engine on this machine")
 	default:
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/rhizodat/rhizodat-go/internal/pgserver"
@@ -41,8 +42,8 @@ func main() {
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "interop:", err)
 		os.Exit(1)
-	case board.ExitCode() == 0 && leftOut != "":
-		fmt.Println("left out:", leftOut)
+	case board.ExitCode() == 0 && len(leftOut) > 0:
+		fmt.Println("left out:", strings.Join(leftOut, "; "))
 		os.Exit(exitLeftOut)
 	}
 	os.Exit(board.ExitCode())
@@ -55,23 +56,23 @@ type plan struct {
 	only   string
 }
 
-func run(ctx context.Context, plan plan, board *rig.Board) (leftOut string, err error) {
+func run(ctx context.Context, plan plan, board *rig.Board) (leftOut []string, err error) {
 	l, err := openLab(ctx, plan, board)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.close(context.WithoutCancel(ctx))) }()
 	places, err := l.places(ctx)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	for _, p := range places {
 		if err := l.show(ctx, p); err != nil {
-			return "", fmt.Errorf("catalog %s: %w", p.name, err)
+			return nil, fmt.Errorf("catalog %s: %w", p.name, err)
 		}
 	}
 	if err := l.contract(ctx); err != nil {
-		return "", fmt.Errorf("suite of all stores: %w", err)
+		return nil, fmt.Errorf("suite of all stores: %w", err)
 	}
 	l.report()
 	return l.leftOut, nil
