@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rhizodat/rhizodat-go/internal/guard"
 	"github.com/rhizodat/rhizodat-go/internal/restcatalog"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/lake"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/plan"
@@ -22,7 +23,7 @@ func restScenes(rounds int) []scene {
 		{name: "REST: 503 to a commit that was applied", kind: beside, play: answeredOnce(http.StatusServiceUnavailable, true)},
 		{name: "REST: commit lost", kind: beside, play: answeredOnce(restcatalog.NoAnswer, false)},
 		{name: "REST: reply to the commit lost", kind: beside, play: answeredOnce(restcatalog.NoAnswer, true)},
-		{name: "REST: three finishers at once", kind: beside, play: heldAtOnce, rounds: rounds, rare: rounds},
+		{name: "REST: three finishers at once", kind: beside, play: heldAtOnce, rounds: rounds, rare: rounds, guard: guard.OneCommit},
 		{name: "REST: one store: 503 to a commit", kind: alone, play: answeredOnce(http.StatusServiceUnavailable, false)},
 		{name: "REST: one store: 503 to a commit that was applied", kind: alone, play: answeredOnce(http.StatusServiceUnavailable, true)},
 		{name: "REST: one store: reply to the commit lost", kind: alone, play: answeredOnce(restcatalog.NoAnswer, true)},

@@ -115,7 +115,8 @@ func graphProofs(ctx context.Context, h *house) ([]proof, error) {
 
 // lakeProofs are those of Iceberg.
 func lakeProofs(context.Context, *house) ([]proof, error) {
-	return sceneProofs("", kindOfLake(lake.Layout{}), lakeScenes(1)), nil
+	base := kindOfLake(lake.Layout{})
+	return append(sceneProofs("", base, lakeScenes(1)), sceneProofs("rest_", base, restScenes(1))...), nil
 }
 
 // leaseProofs are those of a lease.
