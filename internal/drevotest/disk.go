@@ -2,12 +2,11 @@ package drevotest
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/rhizodat/rhizodat-go/internal/pgtest"
+	"github.com/rhizodat/rhizodat-go/internal/tinydisk"
 )
 
 // Disk is a small disk below a server's data.
@@ -21,13 +20,12 @@ func (c *Cluster) SmallDisk(tb testing.TB) Disk {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		tb.Fatal(err)
 	}
-	out, err := exec.CommandContext(tb.Context(), "mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", dir).CombinedOutput() //nolint:gosec // a directory of ours
-	if err != nil {
-		pgtest.Skip(tb, "cannot mount a small tmpfs: "+strings.TrimSpace(string(out)))
+	if err := tinydisk.Mount(tb.Context(), dir, 256); err != nil {
+		pgtest.Skip(tb, err.Error())
 	}
 	tb.Cleanup(func() {
-		if out, err := exec.Command("umount", "-l", dir).CombinedOutput(); err != nil { //nolint:gosec,noctx // as above; the test's context has ended
-			tb.Errorf("umount %s: %v %s", dir, err, out)
+		if err := tinydisk.Unmount(dir); err != nil {
+			tb.Error(err)
 		}
 	})
 	return Disk{filler: filepath.Join(dir, "filler")}

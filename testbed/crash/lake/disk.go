@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
+
+	"github.com/rhizodat/rhizodat-go/internal/tinydisk"
 )
 
 // ErrNoDisk says that no disk can be mounted here that can be filled.
-var ErrNoDisk = errors.New("a small tmpfs cannot be mounted")
+var ErrNoDisk = errors.New("there is no small disk to fill")
 
 // Page is how much of a tmpfs is given out at a time.
 const Page = 4096
@@ -24,17 +24,9 @@ func (s *Store) mount(ctx context.Context) error {
 	if err := os.Mkdir(s.wh(), 0o700); err != nil {
 		return fmt.Errorf("make warehouse: %w", err)
 	}
-	said, err := exec.CommandContext(ctx, "mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", s.wh()).CombinedOutput() //nolint:gosec // a directory of ours
-	if err != nil {
+	if err := tinydisk.Mount(ctx, s.wh(), 8<<10); err != nil {
 		s.layout.Small = false // there is nothing to unmount
-		return fmt.Errorf("%w: %s", ErrNoDisk, strings.TrimSpace(string(said)))
-	}
-	return nil
-}
-
-func (s *Store) unmount() error {
-	if said, err := exec.Command("umount", "-l", s.wh()).CombinedOutput(); err != nil { //nolint:gosec,noctx // as above; it must be done
-		return fmt.Errorf("unmount warehouse: %w: %s", err, said)
+		return fmt.Errorf("%w: %w", ErrNoDisk, err)
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 	_ "modernc.org/sqlite"             // and of one in a file
 
 	"github.com/rhizodat/rhizodat-go/internal/restcatalog"
+	"github.com/rhizodat/rhizodat-go/internal/tinydisk"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
 
@@ -176,7 +177,7 @@ func (s *Store) Close() error {
 		errs = append(errs, s.rest.Close(), s.behind.Close())
 	}
 	if s.layout.Small {
-		errs = append(errs, s.unmount())
+		errs = append(errs, tinydisk.Unmount(s.wh()))
 	}
 	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
 }
