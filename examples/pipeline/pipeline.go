@@ -79,8 +79,11 @@ func (p *pipeline) work(ctx context.Context) error {
 // follow takes turns at a source: this process's are those in which no other one
 // has its lease.
 func (p *pipeline) follow(ctx context.Context, source string) error {
-	// Its row has to be there before anybody can wait for it.
-	_, err := p.db.ExecContext(ctx, `store:main INSERT INTO progress VALUES ($1, 0, 0) ON CONFLICT DO NOTHING`, source)
+	// Its row has to be there before anybody can find it locked.
+	_, err := rhizodat.Run(ctx, p.db, rhizodat.Policy{}, func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `store:main INSERT INTO progress VALUES ($1, 0, 0) ON CONFLICT DO NOTHING`, source)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
@@ -20,12 +22,15 @@ const (
 	staleAfter    = 6 * time.Second
 	longest       = 4 * time.Second // a holder is struck, at most
 	randomSpan    = 300 * time.Millisecond
+	mostAims      = 100
+	aimSpan       = 30 * time.Millisecond
 )
 
 // node is a place where one process of the pipeline runs after the other, with a
 // network to the journal that can be cut.
 type node struct {
 	trial *trial
+	name  string // of its sessions
 	net   *cutproxy.Proxy
 	env   []string
 	child *rig.Child
@@ -38,10 +43,14 @@ func (t *trial) newNode(ctx context.Context) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{trial: t, net: net}
-	n.env = append(n.env, "RHIZODAT_DSN="+t.DSNVia(map[string]string{rig.JournalName: net.DSN(t.Journal.DSN)}, options))
+	n := &node{trial: t, name: "node-" + strconv.Itoa(len(t.nodes)), net: net}
+	ways := map[string]string{rig.JournalName: net.DSN(t.Journal.DSN)}
+	n.env = append(n.env, "RHIZODAT_DSN="+t.DSNVia(ways, options+" application_name="+n.name))
 	n.env = append(n.env, t.env...)
-	return n, n.start(ctx)
+	if err := n.start(ctx); err != nil {
+		return nil, errors.Join(err, net.Close())
+	}
+	return n, nil
 }
 
 func (n *node) start(ctx context.Context) (err error) {
@@ -88,7 +97,7 @@ type blow struct {
 var (
 	stopped = blow{
 		"stopped",
-		func(_ context.Context, n *node) error { return n.child.Freeze() },
+		func(ctx context.Context, n *node) error { return n.stop(ctx) },
 		func(_ context.Context, n *node) error { return n.child.Thaw() },
 	}
 	killed = blow{
@@ -115,6 +124,32 @@ var (
 		},
 	}
 )
+
+// stop stops the process while it has copied lines and not yet moved their file's
+// progress, which nothing but the fence keeps it from doing when it goes on: from
+// there on a row's lock keeps the others out. Where that is not met, any moment
+// will do.
+func (n *node) stop(ctx context.Context) error {
+	for range mostAims {
+		if err := n.child.Freeze(); err != nil {
+			return err
+		}
+		amid, err := n.trial.Stores["main"].Int(ctx, `SELECT count(*) FROM pg_stat_activity a
+			WHERE datname = current_database() AND application_name = $1
+			AND EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid AND l.relation = 'readings'::regclass AND mode = 'RowExclusiveLock')
+			AND NOT EXISTS (SELECT FROM pg_locks l WHERE l.pid = a.pid AND l.relation = 'progress'::regclass)`, n.name)
+		if err != nil || amid > 0 {
+			return err
+		}
+		if err := n.child.Thaw(); err != nil {
+			return err
+		}
+		if err := rig.Pause(ctx, rand.N(aimSpan)); err != nil { //nolint:gosec // no secret
+			return err
+		}
+	}
+	return n.child.Freeze()
+}
 
 // note takes down what a process has told.
 func (t *trial) note(line string) {

@@ -71,12 +71,10 @@ func (t *trial) open(ctx context.Context, s *stack) (err error) {
 	}
 	for range nodes {
 		n, err := t.newNode(ctx)
-		if n != nil {
-			t.nodes = append(t.nodes, n)
-		}
 		if err != nil {
 			return err
 		}
+		t.nodes = append(t.nodes, n)
 	}
 	return nil
 }
@@ -183,6 +181,11 @@ func (t *trial) sawFenced() bool {
 // hit strikes a node that holds leases, and lets go when others have them.
 func (t *trial) hit(ctx context.Context, n *node, b blow) error {
 	err := rig.AwaitWithin(ctx, patience, "leases", func() (bool, error) {
+		select {
+		case <-n.ended:
+			return false, errors.Join(errors.New("a process ended by itself"), n.end())
+		default:
+		}
 		held, err := n.held(ctx)
 		return len(held) >= workers, err
 	})
@@ -277,7 +280,12 @@ func (t *trial) settle(ctx context.Context) error {
 func (t *trial) close(ctx context.Context) error {
 	var errs []error
 	for _, n := range t.nodes {
-		errs = append(errs, n.net.Close())
+		n.fatal = true
+		_ = n.child.Kill() // unless it has ended, as it should have
+		errs = append(errs, n.end(), n.net.Close())
+	}
+	if t.daemon != nil {
+		_ = t.daemon.Kill() // the same
 	}
 	for _, db := range t.Stores {
 		db.Close(ctx)
