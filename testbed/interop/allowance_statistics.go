@@ -8,11 +8,11 @@ func statisticsAllowances() []*allowance {
 			reason: "Java 1.12.0 orders uuids as signed numbers and finds none by its bounds, also in its own files",
 		},
 		{
-			peer: "java", doing: filters, tables: "fix_identity_v*", says: []string{"Failed to read next record", "Block read partially", "Malformed data"},
+			peer: "java", doing: filters, tables: "fix_identity_v*", anyError: true,
 			reason: "as it cannot read the table",
 		},
 		{
-			peer: "java", doing: parts, tables: "fix_identity_v*", says: []string{"Failed to read next record", "Block read partially", "Malformed data"},
+			peer: "java", doing: parts, tables: "fix_identity_v*", anyError: true,
 			reason: "as it cannot read the table",
 		},
 		{

@@ -23,6 +23,9 @@ func TestJudge(t *testing.T) {
 	empties := func() *allowance {
 		return &allowance{peer: "py", doing: reads, tables: "a_v*", mend: func(r canon.Row) { r["v"] = "" }}
 	}
+	fails := func() *allowance {
+		return &allowance{peer: "py", doing: reads, tables: "a_v*", anyError: true}
+	}
 	none := func(func(canon.Row)) []string { return nil }
 	some := func(func(canon.Row)) []string { return []string{"missing"} }
 	for _, c := range []struct {
@@ -41,6 +44,8 @@ func TestJudge(t *testing.T) {
 		{name: "evidence in the differences", table: "b_v2", a: refuses(), lines: []string{"missing", "no such type"}, want: tally{allowed: 1}},
 		{name: "another error", table: "a_v2", a: refuses(), err: &peerError{"py", "X: out of memory"}, want: tally{wrong: 1}},
 		{name: "needed no longer", table: "a_v2", a: refuses(), want: tally{equal: 1}, stale: true},
+		{name: "any error", table: "a_v2", a: fails(), err: &peerError{"py", "X: out of memory"}, want: tally{allowed: 1}},
+		{name: "other rows and no error", table: "a_v2", a: fails(), lines: []string{"missing"}, want: tally{wrong: 1}},
 		{name: "equal when mended", table: "a_v1", a: empties(), lines: []string{"missing"}, again: none, want: tally{allowed: 1}},
 		{name: "different when mended", table: "a_v1", a: empties(), lines: []string{"missing"}, again: some, want: tally{wrong: 1}},
 		{name: "nothing to mend", table: "a_v1", a: empties(), err: &peerError{"py", "X"}, again: none, want: tally{wrong: 1}},

@@ -19,7 +19,7 @@ func peersWrite(ctx context.Context, s *venue) error {
 				return err
 			}
 		}
-		s.board.AtLeast(s.prefix+p.name+"_writes_equal", t.equal, len(s.tables)/2)
+		s.board.AtLeast(s.prefix+p.name+"_writes_equal", t.equal, len(s.tables)*2/5)
 		s.board.Exactly(s.prefix+p.name+"_writes_wrong", t.wrong, 0)
 		s.board.AtLeast(s.prefix+p.name+"_misses_deleted", after.equal, len(s.tables)/4)
 		s.board.Exactly(s.prefix+p.name+"_misses_deleted_wrong", after.wrong, 0)
