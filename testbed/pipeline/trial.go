@@ -180,6 +180,7 @@ func (t *trial) sawFenced() bool {
 
 // hit strikes a node that holds leases, and lets go when others have them.
 func (t *trial) hit(ctx context.Context, n *node, b blow) error {
+	began := time.Now()
 	err := rig.AwaitWithin(ctx, patience, "leases", func() (bool, error) {
 		select {
 		case <-n.ended:
@@ -187,7 +188,8 @@ func (t *trial) hit(ctx context.Context, n *node, b blow) error {
 		default:
 		}
 		held, err := n.held(ctx)
-		return len(held) >= workers, err
+		// As many as it works at, unless the others leave it fewer.
+		return len(held) >= workers || len(held) > 0 && time.Since(began) > longest, err
 	})
 	if err != nil {
 		return err
@@ -202,7 +204,7 @@ func (t *trial) hit(ctx context.Context, n *node, b blow) error {
 	if err != nil {
 		return err
 	}
-	began := time.Now()
+	began = time.Now()
 	granted, passed := 0, 0
 	for (granted < len(held) || passed < min(len(held), workers)) && time.Since(began) < longest {
 		if granted, passed, err = t.overtaken(ctx, held); err != nil {
