@@ -36,7 +36,7 @@ reasons() {
 
 rm -f "$cache"/check-*.log
 scripts/setup.sh
-scripts/setup.sh s3gateway interop
+scripts/setup.sh interop || true # its stage says why
 stage format 1m bin/golangci-lint fmt --diff
 stage vet 6m go vet ./...
 stage lint 4m scripts/lint.sh
