@@ -43,7 +43,7 @@ stage lint 4m scripts/lint.sh
 stage test 18m scripts/test.sh
 stage crash 7m scripts/crash.sh -short
 stage demo 3m scripts/demo.sh -kills 6
-stage pipeline 3m scripts/pipeline.sh
+stage pipeline 4m scripts/pipeline.sh -rounds 1
 stage interop 6m scripts/interop.sh -short
 
 say "== summary"
