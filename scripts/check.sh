@@ -41,7 +41,7 @@ stage format 1m bin/golangci-lint fmt --diff
 stage vet 6m go vet ./...
 stage lint 4m scripts/lint.sh
 stage test 18m scripts/test.sh
-stage crash 7m scripts/crash.sh -short
+stage crash 10m scripts/crash.sh -short
 stage demo 3m scripts/demo.sh -kills 6
 stage pipeline 4m scripts/pipeline.sh -rounds 1
 stage interop 6m scripts/interop.sh -short
