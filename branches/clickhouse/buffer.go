@@ -157,6 +157,10 @@ func (l *rowList) check(row, checked []any) error {
 		}
 	}
 	for i, v := range row {
+		if has := l.types[i].own; has != nil && has(v) {
+			checked[i] = v
+			continue
+		}
 		value, err := l.types[i].check(v)
 		if err == nil && l.types[i].trial {
 			err = l.try(i, value)

@@ -47,26 +47,22 @@ func (s *Store) load(statement string, list *payloadTable) (string, []*ext.Table
 	for _, b := range list.blocks {
 		size += b.raw + 64*len(list.columns)
 	}
-	var body strings.Builder
-	body.Grow(size)
-	body.WriteString(statement)
+	body := chproto.Buffer{Buf: make([]byte, 0, size)}
+	body.PutRaw([]byte(statement))
 	// The server takes for rows what stands behind this end of line.
-	body.WriteString(" FORMAT Native\n")
-	var out chproto.Buffer
+	body.PutRaw([]byte(" FORMAT Native\n"))
 	for _, packed := range list.blocks {
 		b, err := rawBlock(list.columns, packed)
 		if err != nil {
 			return "", nil, err
 		}
-		out.Reset()
 		// Without a revision, as the server reads a file. Of raw columns nothing can
 		// fail.
-		if err := b.Encode(&out, 0); err != nil {
+		if err := b.Encode(&body, 0); err != nil {
 			return "", nil, err
 		}
-		body.Write(out.Buf)
 	}
-	return body.String(), nil, nil
+	return string(body.Buf), nil, nil
 }
 
 // external makes the external tables of a list. Over the native protocol every

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	client "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/google/uuid"
 
 	"github.com/rhizodat/rhizodat-go/branches/clickhouse/internal/chsql"
 )
@@ -33,9 +34,23 @@ var simple = map[string]checker{
 	"Time": checkTime(0),
 }
 
+// own tells of a value whether it has the Go type of a column, and so needs no
+// check: most have, and a check was the dearest that was done with them.
+var own = map[string]func(v any) bool{
+	"Int8": is[int8], "Int16": is[int16], "Int32": is[int32], "Int64": is[int64],
+	"UInt8": is[uint8], "UInt16": is[uint16], "UInt32": is[uint32], "UInt64": is[uint64],
+	"Float32": is[float32], "Float64": is[float64], "Bool": is[bool], "String": is[string], "UUID": is[uuid.UUID],
+}
+
+func is[T any](v any) bool {
+	_, ok := v.(T)
+	return ok
+}
+
 // typed is the checker of a column's type.
 type typed struct {
 	check checker
+	own   func(v any) bool // nil where every value is checked
 	// null is what stands for NULL; ok is false where the type has none.
 	null   any
 	isNull bool
@@ -51,7 +66,7 @@ type zoned struct{ zone *time.Location }
 // of reads a type as the server writes it.
 func (z zoned) of(name string) typed {
 	if check, ok := simple[name]; ok {
-		return typed{check: notNull(check)}
+		return typed{check: notNull(check), own: own[name]}
 	}
 	outer, params, ok := parameters(name)
 	switch {
