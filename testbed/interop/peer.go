@@ -137,7 +137,9 @@ func startPeers(ctx context.Context, folder string) ([]*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	java, err := startPeer(ctx, "java", "java", "-Xmx1g", "-XX:+UseSerialGC", "-cp", classes, "Peer")
+	// Or an exception that was thrown often has no text any more.
+	const withTexts = "-XX:-OmitStackTraceInFastThrow"
+	java, err := startPeer(ctx, "java", "java", "-Xmx1g", "-XX:+UseSerialGC", withTexts, "-cp", classes, "Peer")
 	if err != nil {
 		return nil, errors.Join(err, python.close())
 	}
