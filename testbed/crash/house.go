@@ -121,7 +121,6 @@ func (h *house) launchGraphs(ctx context.Context, n int) ([]*graph.Server, error
 // leaveOut notes what this machine lacks.
 func (h *house) leaveOut(what string) {
 	if !slices.Contains(h.leftOut, what) {
-		fmt.Println("left out:", what)
 		h.leftOut = append(h.leftOut, what)
 	}
 }

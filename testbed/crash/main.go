@@ -23,12 +23,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rhizodat/rhizodat-go/internal/pgserver"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
-
-// exitLeftOut is the exit code of all scripts for a part that this machine lacks.
-const exitLeftOut = 4
 
 // part of the run.
 type part struct {
@@ -75,17 +71,7 @@ func main() {
 	board := rig.NewBoard(os.Stdout)
 	leftOut, err := run(ctx, *short, names, board)
 	stop()
-	switch {
-	case errors.Is(err, pgserver.ErrNoServer):
-		fmt.Fprintln(os.Stderr, "left out: PostgreSQL server:", err)
-		os.Exit(exitLeftOut)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "crash:", err)
-		os.Exit(1)
-	case leftOut > 0 && board.ExitCode() == 0:
-		os.Exit(exitLeftOut)
-	}
-	os.Exit(board.ExitCode())
+	os.Exit(board.End("crash", leftOut, err))
 }
 
 func known(names []string) bool {
@@ -98,10 +84,10 @@ func known(names []string) bool {
 }
 
 // run tells how many parts of it were left out because this machine lacks a server.
-func run(ctx context.Context, short bool, names []string, board *rig.Board) (leftOut int, err error) {
+func run(ctx context.Context, short bool, names []string, board *rig.Board) (leftOut []string, err error) {
 	h, err := newHouse(ctx, short, board)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.close(context.WithoutCancel(ctx))) }()
 	for _, p := range parts {
@@ -111,9 +97,9 @@ func run(ctx context.Context, short bool, names []string, board *rig.Board) (lef
 		began := time.Now()
 		fmt.Printf("\n== %s\n", p.name)
 		if err := p.run(ctx, h); err != nil {
-			return 0, fmt.Errorf("%s: %w", p.name, err)
+			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
 		fmt.Printf("== %s took %s\n", p.name, time.Since(began).Round(time.Second))
 	}
-	return len(h.leftOut), nil
+	return h.leftOut, nil
 }

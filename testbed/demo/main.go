@@ -19,16 +19,11 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 
-	"github.com/rhizodat/rhizodat-go/internal/pgserver"
 	"github.com/rhizodat/rhizodat-go/testbed/crash/graph"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
-
-// exitLeftOut is the exit code of all scripts for a part that this machine lacks.
-const exitLeftOut = 4
 
 func main() {
 	var plan plan
@@ -40,18 +35,7 @@ func main() {
 	board := rig.NewBoard(os.Stdout)
 	leftOut, err := show(ctx, plan, board)
 	stop()
-	switch {
-	case errors.Is(err, pgserver.ErrNoServer):
-		fmt.Println("left out: PostgreSQL server:", err)
-		os.Exit(exitLeftOut)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
-	case board.ExitCode() == 0 && len(leftOut) > 0:
-		fmt.Printf("left out: %s: no engine on this machine\n", strings.Join(leftOut, ", "))
-		os.Exit(exitLeftOut)
-	}
-	os.Exit(board.ExitCode())
+	os.Exit(board.End("demo", leftOut, err))
 }
 
 // plan is what the flags say.
@@ -81,7 +65,11 @@ func show(ctx context.Context, plan plan, board *rig.Board) (leftOut []string, e
 		}
 	}
 	slices.Sort(leftOut)
-	return slices.Compact(leftOut), nil
+	leftOut = slices.Compact(leftOut)
+	for i := range leftOut {
+		leftOut[i] += ": no engine on this machine"
+	}
+	return leftOut, nil
 }
 
 // show kills and recovers a program until enough was hit, and counts.

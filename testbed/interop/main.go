@@ -15,15 +15,10 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
-	"github.com/rhizodat/rhizodat-go/internal/pgserver"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
-
-// exitLeftOut is the exit code of all scripts for a part that this machine lacks.
-const exitLeftOut = 4
 
 func main() {
 	var plan plan
@@ -35,18 +30,7 @@ func main() {
 	board := rig.NewBoard(os.Stdout)
 	leftOut, err := run(ctx, plan, board)
 	stop()
-	switch {
-	case errors.Is(err, pgserver.ErrNoServer):
-		fmt.Println("left out: PostgreSQL server:", err)
-		os.Exit(exitLeftOut)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "interop:", err)
-		os.Exit(1)
-	case board.ExitCode() == 0 && len(leftOut) > 0:
-		fmt.Println("left out:", strings.Join(leftOut, "; "))
-		os.Exit(exitLeftOut)
-	}
-	os.Exit(board.ExitCode())
+	os.Exit(board.End("interop", leftOut, err))
 }
 
 // plan is what the flags say.

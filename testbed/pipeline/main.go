@@ -19,14 +19,9 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/rhizodat/rhizodat-go/internal/chserver"
 	"github.com/rhizodat/rhizodat-go/internal/guard"
-	"github.com/rhizodat/rhizodat-go/internal/pgserver"
 	"github.com/rhizodat/rhizodat-go/testbed/internal/rig"
 )
-
-// exitLeftOut is the exit code of all scripts for a part that this machine lacks.
-const exitLeftOut = 4
 
 func main() {
 	rounds := flag.Int("rounds", 3, "how often holders are stopped, killed and cut off, each")
@@ -35,15 +30,7 @@ func main() {
 	board := rig.NewBoard(os.Stdout)
 	err := show(ctx, *rounds, board)
 	stop()
-	switch {
-	case errors.Is(err, pgserver.ErrNoServer), errors.Is(err, chserver.ErrNoServer):
-		fmt.Println("left out:", err)
-		os.Exit(exitLeftOut)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "pipeline:", err)
-		os.Exit(1)
-	}
-	os.Exit(board.ExitCode())
+	os.Exit(board.End("pipeline", nil, err))
 }
 
 func show(ctx context.Context, rounds int, board *rig.Board) (err error) {
