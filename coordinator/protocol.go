@@ -196,12 +196,12 @@ func (c *Coordinator) stageAndRecord(ctx, limit context.Context, u *Unit) error 
 	}
 	record := u.record()
 	if err := fan([]func() error{
-		func() error { return c.create(ctx, limit, u, record) },
 		func() error {
 			ctx, cancel := both(ctx, limit)
 			defer cancel()
 			return c.stage(ctx, u)
 		},
+		func() error { return c.create(ctx, limit, u, record) },
 	}, func(f func() error) error { return f() }); err != nil {
 		return err
 	}

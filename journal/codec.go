@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/rhizodat/rhizodat-go/branches"
 )
 
 // Names of the keys of a branch and of a note. They are format (docs/journal.md).
@@ -18,8 +20,22 @@ const (
 	keyReason   = "reason"
 )
 
+// newBranch is a branch without unknown keys, which is how each is born. Its keys
+// stand in the order in which those of a map are written.
+type newBranch struct {
+	GID      branches.GID `json:"gid"`
+	Outcome  Outcome      `json:"outcome,omitempty"`
+	Payload  []byte       `json:"payload"`
+	Reason   string       `json:"reason,omitempty"`
+	Store    string       `json:"store"`
+	TwoPhase bool         `json:"two_phase"`
+}
+
 // MarshalJSON writes the branch with the unknown keys it was read with.
 func (b Branch) MarshalJSON() ([]byte, error) {
+	if len(b.extra) == 0 {
+		return json.Marshal(newBranch{b.GID, b.Outcome, b.Payload, b.Reason, b.Store, b.TwoPhase})
+	}
 	known := map[string]any{
 		keyStore: b.Store, keyGID: b.GID, keyTwoPhase: b.TwoPhase, keyPayload: b.Payload,
 	}

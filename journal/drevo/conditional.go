@@ -7,6 +7,7 @@ import (
 	"github.com/rhizodat/rhizodat-go/internal/bolt"
 	"github.com/rhizodat/rhizodat-go/internal/guard"
 	"github.com/rhizodat/rhizodat-go/journal"
+	"github.com/rhizodat/rhizodat-go/journal/internal/places"
 )
 
 // Leases implements journal.Conditional.
@@ -70,7 +71,7 @@ func (j *Journal) renew(ctx context.Context, n int, find func(tx *bolt.Tx) (map[
 	if n == 0 {
 		return answers, nil
 	}
-	release, err := j.places.Keep(ctx)
+	release, err := j.places.Reserved(ctx, places.Renewals)
 	if err != nil {
 		return answers, err
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/hlc"
 	"github.com/rhizodat/rhizodat-go/journal"
 )
 
@@ -48,6 +49,7 @@ var races = []Item{
 	}},
 	{"race/deciding against aborting", raceOfOutcome},
 	{"race/creating against aborting", raceOfBirth},
+	{"race/commits at once, each with its own answer", raceOfCommits},
 }
 
 // race lets many writers try the same change of one record: J1.
@@ -157,5 +159,46 @@ func raceOfBirth(b *Bed) {
 			b.Fatalf("Abort answered %s, want ABORTED", aborted)
 		}
 		b.expectState(reader, txn, journal.StateAborted)
+	}
+}
+
+// raceOfCommits: many commits write their records and decide them at once, some
+// of them aborted in between. A journal may write for several in one transaction,
+// and still each is told of its own record.
+func raceOfCommits(b *Bed) {
+	b.Helper()
+	reader := b.session()
+	for round := range rounds {
+		txns := make([]branches.TxnID, writers-1)
+		for i := range txns {
+			txns[i] = b.txn()
+		}
+		times := make([]hlc.Time, len(txns))
+		for i, err := range b.together(len(txns), func(ctx context.Context, i int, s journal.Session) error {
+			rec := journal.Record{Txn: txns[i], TxTime: someTime + hlc.Time(i)}
+			err := s.Create(ctx, &rec)
+			times[i] = rec.TxTime
+			return err
+		}) {
+			b.must("Create", err)
+			if want := someTime + hlc.Time(i); times[i] != want {
+				b.Fatalf("record %d was stamped %d, want %d", i, times[i], want)
+			}
+		}
+		for i := round % 3; i < len(txns); i += 3 {
+			b.abort(reader, txns[i])
+		}
+		for i, err := range b.together(len(txns), func(ctx context.Context, i int, s journal.Session) error {
+			return s.Decide(ctx, journal.Decision{Txn: txns[i], TxTime: times[i], WithPrepare: true})
+		}) {
+			want := journal.StateCommitted
+			if i%3 == round%3 {
+				want = journal.StateAborted
+				b.expectConflict(err, txns[i], want)
+			} else {
+				b.must("Decide", err)
+			}
+			b.expectState(reader, txns[i], want)
+		}
 	}
 }

@@ -86,9 +86,11 @@ func settings(m sqljournal.Mode, stmts []sqljournal.Stmt) string {
 	case sqljournal.Forced:
 		text = forcedText
 	}
+	under := ""
 	for _, s := range stmts {
-		if s.Under != "" {
-			text += `, ` + s.Under
+		if s.Under != under {
+			under = s.Under
+			text += `, ` + under
 		}
 	}
 	return text

@@ -65,6 +65,15 @@ func (p *pool) Take(ctx context.Context, spare bool) (sqljournal.Conn, error) {
 	return &place{pool: p, release: release}, nil
 }
 
+// Reserved implements sqljournal.Pool.
+func (p *pool) Reserved(ctx context.Context, purpose places.Purpose) (sqljournal.Conn, error) {
+	release, err := p.places.Reserved(ctx, purpose)
+	if err != nil {
+		return nil, err
+	}
+	return &place{pool: p, release: release}, nil
+}
+
 // Close implements sqljournal.Pool.
 func (p *pool) Close() error {
 	p.mu.Lock()

@@ -21,6 +21,7 @@ import (
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/journal"
+	"github.com/rhizodat/rhizodat-go/journal/internal/places"
 	"github.com/rhizodat/rhizodat-go/journal/sqljournal"
 )
 
@@ -124,11 +125,11 @@ func (p *pool) Take(ctx context.Context, spare bool) (sqljournal.Conn, error) {
 	return p.Pool.Take(ctx, spare)
 }
 
-func (p *pool) Keep(ctx context.Context) (sqljournal.Conn, error) {
+func (p *pool) Reserved(ctx context.Context, purpose places.Purpose) (sqljournal.Conn, error) {
 	if err := p.there(); err != nil {
 		return nil, err
 	}
-	return p.Pool.Keep(ctx)
+	return p.Pool.Reserved(ctx, purpose)
 }
 
 func (p *pool) there() error {

@@ -61,6 +61,14 @@ func (q *statements) decideUnder(d journal.Decision, nowMS int64) []Stmt {
 	return []Stmt{decide, q.recordStep(*d.Step, q.step.recordDecided, d.Txn.String())}
 }
 
+// decided is S7 on the record's state alone.
+func (q *statements) decided(d journal.Decision, nowMS int64) Stmt {
+	if d.WithPrepare {
+		return Do(q.prepareAndDecide, d.Txn.String(), nowMS, int64(d.TxTime))
+	}
+	return Do(q.decide, d.Txn.String(), nowMS)
+}
+
 // expected are the states that S7 writes, with S6 where it goes before it.
 func expected(d journal.Decision) []journal.State {
 	if d.WithPrepare {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rhizodat/rhizodat-go/journal"
+	"github.com/rhizodat/rhizodat-go/journal/internal/places"
 )
 
 // RowLocks are the clauses that lock the rows of a SELECT; empty where one
@@ -82,7 +83,7 @@ func (j *Journal) attempt(ctx context.Context, probing bool, stmt func(*statemen
 // keep is with, over the place that is kept for renewals alone: neither a commit
 // nor a sweep may make a lease lapse.
 func (j *Journal) keep(ctx context.Context, f func(conn Conn, q *statements) error) error {
-	conn, err := j.pool.Keep(ctx)
+	conn, err := j.pool.Reserved(ctx, places.Renewals)
 	if err != nil {
 		return err
 	}

@@ -43,8 +43,8 @@ func (p *dbPool) Take(ctx context.Context, spare bool) (Conn, error) {
 	return &dbConn{pool: p, release: release}, nil
 }
 
-func (p *dbPool) Keep(ctx context.Context) (Conn, error) {
-	release, err := p.places.Keep(ctx)
+func (p *dbPool) Reserved(ctx context.Context, purpose places.Purpose) (Conn, error) {
+	release, err := p.places.Reserved(ctx, purpose)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rhizodat/rhizodat-go/branches"
+	"github.com/rhizodat/rhizodat-go/journal/internal/places"
 )
 
 // Stmt is one statement. Args are int64, string or nil; parameters are written
@@ -47,8 +48,8 @@ type Pool interface {
 	// Take waits for a place as long as ctx allows. spare also takes the place
 	// that is kept back from commits.
 	Take(ctx context.Context, spare bool) (Conn, error)
-	// Keep takes the place that is for the renewal of leases alone.
-	Keep(ctx context.Context) (Conn, error)
+	// Reserved takes the place that is for one purpose alone.
+	Reserved(ctx context.Context, purpose places.Purpose) (Conn, error)
 	// Close ends the connections that are not taken now, and the others when
 	// they are released.
 	Close() error

@@ -48,17 +48,21 @@ func (s *session) create(ctx context.Context, rec *journal.Record) error {
 	if err != nil {
 		return err
 	}
-	// Read when it is sent, not before a connection had to be made: the time
-	// that connecting took is no drift.
-	now := s.j.nowMS()
 	var lease, fence any
 	if rec.Lease != "" {
 		lease, fence = rec.Lease, int64(rec.Fence)
 	}
-	create := Ask(q.create,
-		rec.Txn.String(), int64(rec.TxTime), branchText, now, lease, fence, note, s.j.opts.MaxDrift.Milliseconds())
-	create.Under = q.Share
-	res, err := single(ctx, s.conn, Unforced, create)
+	id, txTime, drift := rec.Txn.String(), int64(rec.TxTime), s.j.opts.MaxDrift.Milliseconds()
+	var now int64
+	create := func() Stmt {
+		// Read when it is sent, not before a connection had to be made or another
+		// write waited for: the time that this took is no drift.
+		now = s.j.nowMS()
+		stmt := Ask(q.create, id, txTime, branchText, now, lease, fence, note, drift)
+		stmt.Under = q.Share
+		return stmt
+	}
+	res, err := s.j.records.run(ctx, s.conn, create)
 	if err != nil {
 		return err
 	}
@@ -127,9 +131,12 @@ func (s *session) notCreated(ctx context.Context, q *statements, txn branches.Tx
 // Prepare implements journal.Session.
 func (s *session) Prepare(ctx context.Context, d journal.Decision) error {
 	q, err := s.ready(ctx)
+	var res Result
 	if err == nil {
-		err = s.change(ctx, q, d.Txn, journal.StatePrepared, Unforced,
-			Do(q.prepare, d.Txn.String(), s.j.nowMS(), int64(d.TxTime)))
+		res, err = single(ctx, s.conn, Unforced, Do(q.prepare, d.Txn.String(), s.j.nowMS(), int64(d.TxTime)))
+	}
+	if err == nil {
+		err = s.changed(ctx, q, d.Txn, journal.StatePrepared, res)
 	}
 	return journal.Wrap("prepare journal record", err)
 }
@@ -142,21 +149,16 @@ func (s *session) Decide(ctx context.Context, d journal.Decision) error {
 	case d.Lease != "" || d.Step != nil:
 		err = s.decideUnder(ctx, q, d)
 	default:
-		decide := Do(q.decide, d.Txn.String(), s.j.nowMS())
-		if d.WithPrepare {
-			decide = Do(q.prepareAndDecide, d.Txn.String(), s.j.nowMS(), int64(d.TxTime))
+		var res Result
+		if res, err = s.j.decisions.run(ctx, s.conn, func() Stmt { return q.decided(d, s.j.nowMS()) }); err == nil {
+			err = s.changed(ctx, q, d.Txn, journal.StateCommitted, res)
 		}
-		err = s.change(ctx, q, d.Txn, journal.StateCommitted, Forced, decide)
 	}
 	return journal.Wrap("decide journal record", err)
 }
 
-// change runs the compare-and-set of one record.
-func (s *session) change(ctx context.Context, q *statements, txn branches.TxnID, to journal.State, m Mode, stmt Stmt) error {
-	res, err := single(ctx, s.conn, m, stmt)
-	if err != nil {
-		return err
-	}
+// changed reads the answer of the compare-and-set of one record.
+func (s *session) changed(ctx context.Context, q *statements, txn branches.TxnID, to journal.State, res Result) error {
 	if ok, err := hit(res); ok || err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/rhizodat/rhizodat-go/branches"
 	"github.com/rhizodat/rhizodat-go/journal"
+	"github.com/rhizodat/rhizodat-go/journal/internal/places"
 )
 
 // Layout is the version of the tables that this package writes.
@@ -36,6 +37,9 @@ type Journal struct {
 	// opened is set once the first connection has fixed the tables' names and
 	// has found a layout that this program knows.
 	opened atomic.Pointer[opened]
+
+	// The two writes that each commit waits for.
+	records, decisions group
 
 	// proving lets one goroutine at a time probe the conditional writes.
 	proving chan struct{}
@@ -61,7 +65,10 @@ var (
 
 // New makes a journal. It does not connect.
 func New(pool Pool, dialect Dialect, opts journal.Options) *Journal {
-	return &Journal{pool: pool, dialect: dialect, opts: opts.WithDefaults(), proving: make(chan struct{}, 1)}
+	j := &Journal{pool: pool, dialect: dialect, opts: opts.WithDefaults(), proving: make(chan struct{}, 1)}
+	j.records = group{pool: pool, purpose: places.Records, mode: Unforced, kind: j.Classify}
+	j.decisions = group{pool: pool, purpose: places.Decisions, mode: Forced, kind: j.Classify}
+	return j
 }
 
 // Session implements journal.Journal.
