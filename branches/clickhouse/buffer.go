@@ -1,8 +1,11 @@
 package clickhouse
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 
 	chproto "github.com/ClickHouse/ch-go/proto"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/column"
@@ -27,6 +30,7 @@ type rowList struct {
 	table   *table
 	columns []tableColumn
 	types   []typed
+	varied  []int // the columns whose values are not all of one size
 	blocks  []block
 
 	open  []column.Interface // the block that still grows
@@ -37,7 +41,7 @@ type rowList struct {
 // A block is sealed at one of these. Large blocks make few and large parts in the
 // table; the bound keeps the memory of a unit near its packed size.
 const (
-	sealRows  = 1 << 16
+	sealRows  = 1 << 18
 	sealBytes = 8 << 20
 	// keepLoose is how many bytes of sealed blocks a unit keeps as they are. What a
 	// unit of one store sends at once need not be packed before: that is dearer than
@@ -63,7 +67,9 @@ func (b *buffer) list(t *table, columns []string) (*rowList, error) {
 	l := &rowList{store: b.store, table: t, columns: wanted, types: make([]typed, len(wanted))}
 	zone := zoned{t.server.Timezone}
 	for i, c := range wanted {
-		l.types[i] = zone.of(c.typ)
+		if l.types[i] = zone.of(c.typ); l.types[i].own == nil || strings.Contains(c.typ, "String") {
+			l.varied = append(l.varied, i)
+		}
 	}
 	if err := l.begin(); err != nil {
 		return nil, err
@@ -189,13 +195,19 @@ func (l *rowList) add(b *buffer, row []any) error {
 		if err := l.open[i].AppendRow(value); err != nil {
 			return fmt.Errorf("append to column %s of %s: %w", l.columns[i].name, l.table.name, err)
 		}
-		l.bytes += weight(value)
+	}
+	l.bytes += usual * (len(row) - len(l.varied))
+	for _, i := range l.varied {
+		l.bytes += weight(row[i])
 	}
 	if l.rows++; l.rows < sealRows && l.bytes < sealBytes {
 		return nil
 	}
 	return b.seal(l)
 }
+
+// usual is about how many bytes a value takes that is no text and no list.
+const usual = 16
 
 // weight is about how many bytes a value takes.
 func weight(v any) int {
@@ -215,7 +227,7 @@ func weight(v any) int {
 		}
 		return n
 	}
-	return 16
+	return usual
 }
 
 // seal ends the open block.
@@ -225,11 +237,11 @@ func (b *buffer) seal(l *rowList) error {
 	}
 	parts := make([][]byte, len(l.open))
 	for i, c := range l.open {
-		bytes, err := encodeColumn(c)
+		part, err := encodeColumn(c)
 		if err != nil {
 			return err
 		}
-		parts[i] = bytes
+		parts[i] = part
 	}
 	sealed, err := newBlock(l.rows, parts)
 	if err != nil {
@@ -283,15 +295,27 @@ func (b *buffer) pack() error {
 
 // encodeColumn gives a column's bytes in the Native format, without its header.
 func encodeColumn(c column.Interface) ([]byte, error) {
-	var out chproto.Buffer
+	out, _ := encoding.Get().(*chproto.Buffer)
+	out.Reset()
+	defer func() {
+		if cap(out.Buf) <= maxEncoding {
+			encoding.Put(out)
+		}
+	}()
 	if custom, ok := c.(column.CustomSerialization); ok {
-		if err := custom.WriteStatePrefix(&out); err != nil {
+		if err := custom.WriteStatePrefix(out); err != nil {
 			return nil, fmt.Errorf("encode column %s: %w", c.Name(), err)
 		}
 	}
-	c.Encode(&out)
-	return out.Buf, nil
+	c.Encode(out)
+	return bytes.Clone(out.Buf), nil
 }
+
+// encoding keeps what columns are encoded in: texts make it grow many times over.
+var encoding = sync.Pool{New: func() any { return new(chproto.Buffer) }}
+
+// maxEncoding is the size above which it is let go.
+const maxEncoding = 2 * sealBytes
 
 // mark seals what is open and remembers how much there is.
 func (b *buffer) mark() (mark, error) {

@@ -74,6 +74,16 @@ func checkDateTime(zone *time.Location) checker {
 	}
 }
 
+// isSecond is true of a time that a DateTime holds as it is.
+func isSecond(v any) bool {
+	t, ok := v.(time.Time)
+	if !ok || t.Nanosecond() != 0 {
+		return false
+	}
+	seconds := t.Unix()
+	return seconds >= 0 && seconds <= math.MaxUint32
+}
+
 // unlessSame hands v back where it is the instant t already.
 func unlessSame(v any, t time.Time) any {
 	if given, ok := v.(time.Time); ok && given.Equal(t) {

@@ -71,7 +71,7 @@ func (z zoned) of(name string) typed {
 	outer, params, ok := parameters(name)
 	switch {
 	case outer == "DateTime":
-		return typed{check: notNull(checkDateTime(z.named(params, 0)))}
+		return typed{check: notNull(checkDateTime(z.named(params, 0))), own: isSecond}
 	case outer == "Dynamic":
 		return typed{check: pass, isNull: true, trial: true}
 	case outer == "JSON":
