@@ -1,13 +1,10 @@
 package clickhouse
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
-	chproto "github.com/ClickHouse/ch-go/proto"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/column"
 
 	"github.com/rhizodat/rhizodat-go/branches"
@@ -142,17 +139,6 @@ func (l *rowList) begin() error {
 	return nil
 }
 
-// newColumn makes the client's column of a type. Types that it cannot read make
-// it panic here and there.
-func newColumn(c tableColumn, server *column.ServerContext) (made column.Interface, err error) {
-	defer func() {
-		if caught := recover(); caught != nil {
-			err = fmt.Errorf("read type %s: %v", c.typ, caught)
-		}
-	}()
-	return column.Type(wire(c.typ)).Column(c.name, server)
-}
-
 // check turns a row into what the columns take, in checked. Nothing is kept of it.
 func (l *rowList) check(row, checked []any) error {
 	if len(row) != len(l.columns) {
@@ -239,9 +225,10 @@ func (b *buffer) seal(l *rowList) error {
 	for i, c := range l.open {
 		part, err := encodeColumn(c)
 		if err != nil {
-			return err
+			return fmt.Errorf("encode column %s of %s: %w", l.columns[i].name, l.table.name, err)
 		}
 		parts[i] = part
+		giveBack(c)
 	}
 	sealed, err := newBlock(l.rows, parts)
 	if err != nil {
@@ -292,30 +279,6 @@ func (b *buffer) pack() error {
 	}
 	return nil
 }
-
-// encodeColumn gives a column's bytes in the Native format, without its header.
-func encodeColumn(c column.Interface) ([]byte, error) {
-	out, _ := encoding.Get().(*chproto.Buffer)
-	out.Reset()
-	defer func() {
-		if cap(out.Buf) <= maxEncoding {
-			encoding.Put(out)
-		}
-	}()
-	if custom, ok := c.(column.CustomSerialization); ok {
-		if err := custom.WriteStatePrefix(out); err != nil {
-			return nil, fmt.Errorf("encode column %s: %w", c.Name(), err)
-		}
-	}
-	c.Encode(out)
-	return bytes.Clone(out.Buf), nil
-}
-
-// encoding keeps what columns are encoded in: texts make it grow many times over.
-var encoding = sync.Pool{New: func() any { return new(chproto.Buffer) }}
-
-// maxEncoding is the size above which it is let go.
-const maxEncoding = 2 * sealBytes
 
 // mark seals what is open and remembers how much there is.
 func (b *buffer) mark() (mark, error) {

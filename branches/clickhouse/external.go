@@ -47,10 +47,11 @@ func (s *Store) load(statement string, list *payloadTable) (string, []*ext.Table
 	for _, b := range list.blocks {
 		size += b.raw + 64*len(list.columns)
 	}
-	body := chproto.Buffer{Buf: make([]byte, 0, size)}
-	body.PutRaw([]byte(statement))
+	var text strings.Builder
+	text.Grow(size)
+	text.WriteString(statement)
 	// The server takes for rows what stands behind this end of line.
-	body.PutRaw([]byte(" FORMAT Native\n"))
+	text.WriteString(" FORMAT Native\n")
 	for _, packed := range list.blocks {
 		b, err := rawBlock(list.columns, packed)
 		if err != nil {
@@ -58,11 +59,11 @@ func (s *Store) load(statement string, list *payloadTable) (string, []*ext.Table
 		}
 		// Without a revision, as the server reads a file. Of raw columns nothing can
 		// fail.
-		if err := b.Encode(&body, 0); err != nil {
+		if err := inBuffer(func(out *chproto.Buffer) error { return b.Encode(out, 0) }, text.Write); err != nil {
 			return "", nil, err
 		}
 	}
-	return string(body.Buf), nil, nil
+	return text.String(), nil, nil
 }
 
 // external makes the external tables of a list. Over the native protocol every
