@@ -25,7 +25,7 @@ func (s *Store) plain(ctx context.Context, b *Branch) error {
 }
 
 func (s *Store) plainList(ctx context.Context, b *Branch, list *payloadTable) error {
-	o := options{settings: map[string]any{"async_insert": 0, "max_insert_threads": 1}}
+	o := options{settings: map[string]any{"async_insert": 0, "max_insert_threads": 1, "max_threads": 1}}
 	var into, from []string
 	for i, c := range list.columns {
 		into, from = append(into, quoteName(c.name)), append(from, externalColumn(i))
