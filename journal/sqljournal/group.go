@@ -54,6 +54,9 @@ const (
 	// patience is how long a write waits for the one before it. A connection can
 	// hang for long (a network cut that nobody was told of) where others work.
 	patience = 100 * time.Millisecond
+	// connectWithin bounds the wait for a connection of the group's own: the callers
+	// have theirs, which may work where a new one is not to be had.
+	connectWithin = time.Second
 	// maxGroup bounds the writes in a transaction, and with it what is lost with
 	// its answer.
 	maxGroup = 64
@@ -75,7 +78,7 @@ func (g *group) run(ctx context.Context, conn Conn, stmt func() Stmt) (Result, e
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
-	for {
+	for ended := ctx.Done(); ; {
 		select {
 		case <-w.done:
 			if w.apart {
@@ -86,9 +89,11 @@ func (g *group) run(ctx context.Context, conn Conn, stmt func() Stmt) (Result, e
 			if g.unjoin(w) {
 				return alone()
 			}
-		case <-ctx.Done():
-			g.leave(w)
-			return Result{}, ctx.Err()
+		case <-ended:
+			if g.leave(w) {
+				return Result{}, ctx.Err()
+			}
+			ended = nil // the answer is there
 		}
 	}
 }
@@ -117,16 +122,23 @@ func (g *group) unjoin(w *write) bool {
 	return true
 }
 
-// leave gives a write up: if it has been sent, it may still take effect.
-func (g *group) leave(w *write) {
+// leave gives a write up, unless its answer is there. If it has been sent, it may
+// still take effect.
+func (g *group) leave(w *write) bool {
 	if g.unjoin(w) {
-		return
+		return true
+	}
+	select {
+	case <-w.done:
+		return false
+	default:
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if w.with.callers--; w.with.callers == 0 {
 		w.with.giveUp()
 	}
+	return true
 }
 
 // next sends what has come meanwhile, if anything has.
@@ -169,12 +181,14 @@ func (g *group) commit(ctx context.Context, t *transaction) {
 }
 
 func (g *group) send(ctx context.Context, t *transaction) (results []Result, sent bool, err error) {
-	conn, err := g.pool.Reserved(ctx, g.purpose)
+	soon, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
+	conn, err := g.pool.Reserved(soon, g.purpose)
 	if err != nil {
 		return nil, false, err
 	}
 	defer conn.Release()
-	if err := conn.Ready(ctx); err != nil {
+	if err := conn.Ready(soon); err != nil {
 		return nil, false, err
 	}
 	stmts := make([]Stmt, len(t.writes))

@@ -27,7 +27,7 @@ type bed struct {
 	requests [][]string                                // the texts of each request, in order
 	answer   func(texts []string) error                // nil: the affected rows are the last digit of the text
 	hold     func(ctx context.Context, texts []string) // blocks before the answer
-	reserve  error                                     // why there is no reserved connection
+	reserve  func(context.Context) error               // why there is no reserved connection
 }
 
 func newBed() *bed {
@@ -57,9 +57,9 @@ type bedConn struct {
 	reserved bool
 }
 
-func (c bedConn) Ready(context.Context) error {
-	if c.reserved {
-		return c.b.reserve
+func (c bedConn) Ready(ctx context.Context) error {
+	if c.reserved && c.b.reserve != nil {
+		return c.b.reserve(ctx)
 	}
 	return nil
 }
@@ -255,23 +255,30 @@ func TestGroupWithoutAnswer(t *testing.T) {
 	})
 }
 
-// TestGroupWithoutConnection: where the server has no connection to spare, the
-// callers use those they have.
+// TestGroupWithoutConnection: where the server has no connection to spare, or
+// does not answer, the callers use those they have.
 func TestGroupWithoutConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBed()
-		b.reserve = errLost
-		first, release := b.behind(t)
-		one, two := b.write(t.Context(), "one 1"), b.write(t.Context(), "two 1")
-		synctest.Wait()
-		release()
-		for _, c := range []<-chan outcome{first, one, two} {
-			expect(t, "a caller", c, outcome{1, nil})
-		}
-		if got := len(b.sent()); got != 3 {
-			t.Errorf("%d requests, want 3: %q", got, b.sent())
-		}
-	})
+	for name, reserve := range map[string]func(context.Context) error{
+		"refused": func(context.Context) error { return errLost },
+		"hangs":   func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBed()
+				b.reserve = reserve
+				first, release := b.behind(t)
+				one, two := b.write(t.Context(), "one 1"), b.write(t.Context(), "two 1")
+				synctest.Wait()
+				release()
+				for _, c := range []<-chan outcome{first, one, two} {
+					expect(t, "a caller", c, outcome{1, nil})
+				}
+				if got := len(b.sent()); got != 3 {
+					t.Errorf("%d requests, want 3: %q", got, b.sent())
+				}
+			})
+		})
+	}
 }
 
 // TestGroupBehindARequestThatHangs: others wait for it no longer than patience.
