@@ -31,7 +31,7 @@ func TestProtocolModes(t *testing.T) {
 			for _, item := range journaltest.Items() {
 				group, _, _ := strings.Cut(item.Name, "/")
 				switch group {
-				case "contents", "annotate", "registry", "compaction", "lease", "step", "fence":
+				case "contents", "annotate", "registry", "compaction", "lease", "step", "fence", "race":
 				default:
 					continue
 				}
