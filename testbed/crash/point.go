@@ -109,6 +109,9 @@ func (s shape) stores(step coordinator.Step) []string {
 	case coordinator.S8:
 		return locked
 	case coordinator.S9:
+		if s == shapeReader { // it wrote nothing
+			return nil
+		}
 		return third
 	case coordinator.S1, coordinator.S2, coordinator.S4, coordinator.S6, coordinator.S7, coordinator.S10: // the unit's
 	}
