@@ -60,6 +60,7 @@ func testLostReplies(t *testing.T, s, witness journal.Session, lose func(), arri
 	want := journal.StateAborted
 	if arrives {
 		want = journal.StateCommitted
+		awaitState(t, witness, rec.Txn, want)
 	}
 	if state, err := s.Abort(t.Context(), rec.Txn, journal.Forced); err != nil || state != want {
 		t.Fatalf("Abort after a lost S7: %s, %v, want %s", state, err, want)
@@ -71,11 +72,24 @@ func testLostReplies(t *testing.T, s, witness journal.Session, lose func(), arri
 	lose()
 	_, err := s.Abort(t.Context(), rec.Txn, journal.Forced)
 	expectUnknown(t, "Abort", err)
+	if arrives {
+		awaitState(t, witness, rec.Txn, journal.StateAborted)
+	}
 	err = s.Decide(t.Context(), decision(rec))
 	conflict, refused := errors.AsType[*journal.Conflict](err)
 	if arrives && (!refused || conflict.Found != journal.StateAborted) || !arrives && err != nil {
 		t.Fatalf("Decide after a lost ABORTED that arrived (%t): %v", arrives, err)
 	}
+}
+
+// awaitState waits for a request that was sent: on a busy machine what is sent
+// after it may overtake it, and rightly wins.
+func awaitState(t *testing.T, witness journal.Session, txn branches.TxnID, want journal.State) {
+	t.Helper()
+	await.Until(t, "the lost request is "+string(want), func() bool {
+		rec, err := witness.Read(t.Context(), txn)
+		return err == nil && rec.State == want
+	})
 }
 
 func expectUnknown(t *testing.T, doing string, err error) {
