@@ -135,6 +135,21 @@ func (b *bed) behind(t *testing.T) (first <-chan outcome, release func()) {
 	return first, sync.OnceFunc(func() { close(gate) })
 }
 
+// meet starts a caller for each text while a first write is under way, ends that
+// one, and returns where their outcomes will be.
+func (b *bed) meet(t *testing.T, texts ...string) []<-chan outcome {
+	t.Helper()
+	first, release := b.behind(t)
+	told := make([]<-chan outcome, len(texts))
+	for i, text := range texts {
+		told[i] = b.write(t.Context(), text)
+		synctest.Wait()
+	}
+	release()
+	expect(t, "the first", first, outcome{1, nil})
+	return told
+}
+
 func expect(t *testing.T, what string, told <-chan outcome, want outcome) {
 	t.Helper()
 	if got := <-told; got.affected != want.affected || !errors.Is(got.err, want.err) {
@@ -164,18 +179,8 @@ func TestGroupAlone(t *testing.T) {
 func TestGroupTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed()
-		first, release := b.behind(t)
-		var told []<-chan outcome
-		var texts []string
-		for i := range 4 {
-			text := fmt.Sprintf("write %d: %d", i, i%2) // a refused one among those that apply
-			texts = append(texts, text)
-			told = append(told, b.write(t.Context(), text))
-			synctest.Wait()
-		}
-		release()
-		expect(t, "the first", first, outcome{1, nil})
-		for i, c := range told {
+		texts := []string{"one 0", "two 1", "three 0", "four 1"} // refused ones among those that apply
+		for i, c := range b.meet(t, texts...) {
 			expect(t, texts[i], c, outcome{int64(i % 2), nil})
 		}
 		expectRequests(t, b, []string{"first 1"}, texts)
@@ -186,15 +191,7 @@ func TestGroupTogether(t *testing.T) {
 func TestGroupIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBed()
-		first, release := b.behind(t)
-		told := make([]<-chan outcome, maxGroup+3)
-		for i := range told {
-			told[i] = b.write(t.Context(), "more 1")
-		}
-		synctest.Wait()
-		release()
-		expect(t, "the first", first, outcome{1, nil})
-		for _, c := range told {
+		for _, c := range b.meet(t, slices.Repeat([]string{"more 1"}, maxGroup+3)...) {
 			expect(t, "one of many", c, outcome{1, nil})
 		}
 		var sizes []int
@@ -218,13 +215,9 @@ func TestGroupOfOneWrongStatement(t *testing.T) {
 			}
 			return nil
 		}
-		first, release := b.behind(t)
-		right, wrong := b.write(t.Context(), "right 1"), b.write(t.Context(), "wrong 1")
-		synctest.Wait()
-		release()
-		expect(t, "the first", first, outcome{1, nil})
-		expect(t, "the right one", right, outcome{1, nil})
-		expect(t, "the wrong one", wrong, outcome{0, errAnswered})
+		told := b.meet(t, "right 1", "wrong 1")
+		expect(t, "the right one", told[0], outcome{1, nil})
+		expect(t, "the wrong one", told[1], outcome{0, errAnswered})
 		if got := len(b.sent()); got != 4 {
 			t.Errorf("%d requests, want the first, both, and each by itself: %q", got, b.sent())
 		}
@@ -242,13 +235,9 @@ func TestGroupWithoutAnswer(t *testing.T) {
 			}
 			return nil
 		}
-		first, release := b.behind(t)
-		one, two := b.write(t.Context(), "one 1"), b.write(t.Context(), "two 1")
-		synctest.Wait()
-		release()
-		expect(t, "the first", first, outcome{1, nil})
-		expect(t, "one", one, outcome{0, errLost})
-		expect(t, "two", two, outcome{0, errLost})
+		for _, c := range b.meet(t, "one 1", "two 1") {
+			expect(t, "one of both", c, outcome{0, errLost})
+		}
 		if got := len(b.sent()); got != 2 {
 			t.Errorf("%d requests, want 2: %q", got, b.sent())
 		}
@@ -266,11 +255,7 @@ func TestGroupWithoutConnection(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBed()
 				b.reserve = reserve
-				first, release := b.behind(t)
-				one, two := b.write(t.Context(), "one 1"), b.write(t.Context(), "two 1")
-				synctest.Wait()
-				release()
-				for _, c := range []<-chan outcome{first, one, two} {
+				for _, c := range b.meet(t, "one 1", "two 1") {
 					expect(t, "a caller", c, outcome{1, nil})
 				}
 				if got := len(b.sent()); got != 3 {
