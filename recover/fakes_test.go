@@ -65,6 +65,14 @@ type tracedJournal struct {
 	harden error
 	crash  func() // called at a Harden that succeeds: what was only visible is lost
 	scan   func() // called before a scan of unfinished records
+	finish error  // of every Finish
+}
+
+func (j *tracedJournal) Finish(ctx context.Context, txns []branches.TxnID) (int, error) {
+	if j.finish != nil {
+		return 0, j.finish
+	}
+	return j.fullJournal.Finish(ctx, txns)
 }
 
 func (j *tracedJournal) Scan(ctx context.Context, f journal.Filter, each func(journal.Record) error) error {

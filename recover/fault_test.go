@@ -292,6 +292,23 @@ func TestClaim(t *testing.T) {
 	}
 }
 
+// A claim does not outlive a pass that lost the journal before the end.
+func TestClaimOfAPassThatFailed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	txn := w.leave(t, journal.StateCommitted, "a batch")
+	w.journal.finish = errFake
+	_, _ = w.worker(t, func(c *recovery.Config) { c.Holder = "first" }).Once(t.Context()) // its error is the journal's
+	if claim := w.record(t, txn).Note.Claim; claim == nil || claim.Holder != "first" || claim.UntilMS != 0 {
+		t.Errorf("the claim is %+v, want first's, ended", claim)
+	}
+	w.journal.finish = nil
+	second := w.worker(t, func(c *recovery.Config) { c.Holder = "second" })
+	if r := w.pass(t, second); r.RolledForward != 1 || r.ExitCode() != 0 {
+		t.Errorf("the next worker rolled forward %d, exit %d: %+v", r.RolledForward, r.ExitCode(), r.Items)
+	}
+}
+
 // A store that hangs does not cost a timeout for each of its records.
 func TestHangingStoreIsPaused(t *testing.T) {
 	t.Parallel()

@@ -151,13 +151,13 @@ func (p *pass) rollForward(ctx context.Context, rec journal.Record) error {
 		p.leave(rec, KindClaimed, "changed by another worker a moment ago")
 		return nil
 	}
-	whole, free, err := p.w.load(ctx, rec)
+	progress, err := p.forward(ctx, rec)
 	if err != nil {
-		return err
-	}
-	defer free()
-	progress, err := p.w.forward(ctx, whole, p.store)
-	if err != nil {
+		// The journal was lost for a moment. Where it is back, others need not wait
+		// until the claim lapses: a pass that runs once is over.
+		if hasPayload(rec) {
+			_ = p.w.unclaim(ctx, rec.Txn) // the error at hand says more
+		}
 		return err
 	}
 	if progress.State == journal.StateDone {
@@ -180,6 +180,16 @@ func (p *pass) rollForward(ctx context.Context, rec journal.Record) error {
 		p.leave(rec, KindHeuristic, "")
 	}
 	return nil
+}
+
+// forward finishes the branches of a record that this worker may finish.
+func (p *pass) forward(ctx context.Context, rec journal.Record) (coordinator.Progress, error) {
+	whole, free, err := p.w.load(ctx, rec)
+	if err != nil {
+		return coordinator.Progress{}, err
+	}
+	defer free()
+	return p.w.forward(ctx, whole, p.store)
 }
 
 // postpone says when a record that could not be finished is tried again.
